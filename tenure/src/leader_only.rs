@@ -137,22 +137,47 @@ fn wait(role: &Role) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::convert::Infallible;
+    use std::rc::Rc;
+    use std::task::Waker;
 
     use futures_util::FutureExt;
 
     use super::*;
     use crate::store::Memory;
-    use crate::{Config, FirstAttempt, Tenure};
+    use crate::{Config, FirstAttempt, HolderId, Tenure, Token};
 
     /// Answers with the token of the tenure, and counts what reached it.
-    fn served(seen: &std::cell::Cell<u32>, request: &Request<()>) -> Response<String> {
+    fn served(seen: &Cell<u32>, request: &Request<()>) -> Response<String> {
         seen.set(seen.get() + 1);
         let tenure = request.extensions().get::<Tenure>();
         Response::new(tenure.map(|tenure| tenure.token().to_string()).unwrap_or_default())
     }
 
-    struct Inner(std::rc::Rc<std::cell::Cell<u32>>);
+    struct Inner(Rc<Cell<u32>>);
+
+    /// A service that is busy, then ready, then broken.
+    struct Busy(u32);
+
+    impl Service<Request<()>> for Busy {
+        type Response = Response<String>;
+        type Error = &'static str;
+        type Future = Ready<Result<Response<String>, &'static str>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+            self.0 += 1;
+            match self.0 {
+                1 => Poll::Pending,
+                2 => Poll::Ready(Ok(())),
+                _ => Poll::Ready(Err("broken")),
+            }
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            ready(Err("on purpose"))
+        }
+    }
 
     impl Service<Request<()>> for Inner {
         type Response = Response<String>;
@@ -169,8 +194,8 @@ mod tests {
     }
 
     fn ask(candidate: &Candidate, reached: u32) -> Response<String> {
-        let seen = std::rc::Rc::default();
-        let mut service = LeaderOnly::new(candidate).layer(Inner(std::rc::Rc::clone(&seen)));
+        let seen = Rc::default();
+        let mut service = LeaderOnly::new(candidate).layer(Inner(Rc::clone(&seen)));
         let Ok(answer) =
             service.call(Request::new(())).now_or_never().expect("nothing to wait for");
         assert_eq!(seen.get(), reached, "{answer:?}");
@@ -211,6 +236,36 @@ mod tests {
         assert_eq!((answer.status().as_u16(), header(&answer, RETRY_AFTER)), (503, None));
     }
 
+    /// A caller that does not wait until the inner service is ready would overload it, or break its own contract.
+    #[tokio::test]
+    async fn the_inner_service_says_when_it_is_ready() {
+        let store = Memory::new();
+        let leader = candidate(&store, "leader", b"");
+        leader.elected().await.unwrap();
+        let mut service = LeaderOnly::new(&leader).layer(Busy(0));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(service.poll_ready(&mut context), Poll::Pending);
+        assert_eq!(service.poll_ready(&mut context), Poll::Ready(Ok(())));
+        assert_eq!(service.call(Request::new(())).await.unwrap_err(), "on purpose");
+        assert_eq!(service.poll_ready(&mut context), Poll::Ready(Err("broken")));
+    }
+
+    /// Without a turn of the driver, as after a pause of the process.
+    #[tokio::test]
+    async fn a_lead_that_has_ended_by_the_clock_serves_nothing() {
+        let config = Config::builder(Duration::from_secs(2)).build().unwrap();
+        let builder = Candidate::builder(Memory::new(), "job").config(config);
+        let (leader, driver) = builder.build().unwrap();
+        let mut driver = Box::pin(driver.run());
+        let tenure = tokio::select! {
+            () = &mut driver => unreachable!("its candidate is here"),
+            tenure = leader.elected() => tenure.unwrap(),
+        };
+        ask(&leader, 1);
+        std::thread::sleep(tenure.remaining());
+        assert_eq!(ask(&leader, 0).status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+
     #[tokio::test]
     async fn metadata_that_no_header_can_hold_are_left_out() {
         for metadata in [&b""[..], b"a\r\nset-cookie: b", b"\xff", "größer".as_bytes(), b"a b"] {
@@ -227,8 +282,18 @@ mod tests {
 
     #[test]
     fn a_wait_is_rounded_up() {
-        let quarantined = |millis| Role::Quarantined { remaining: Duration::from_millis(millis) };
-        let waits = [0, 1, 1_000, 1_001].map(|millis| wait(&quarantined(millis)));
-        assert_eq!(waits, [Some(1), Some(1), Some(1), Some(2)]);
+        let following = |remaining| {
+            let (holder, metadata) = (HolderId::from_bits(1), bytes::Bytes::new());
+            let (token, name) = (Token::FIRST, "leader".to_owned());
+            let incumbent = Incumbent { token, holder, name, metadata, remaining, ttl: remaining };
+            Role::Following { incumbent, elapsed: Duration::ZERO }
+        };
+        let quarantined = |remaining| Role::Quarantined { remaining };
+        for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2)] {
+            let remaining = Duration::from_millis(millis);
+            for role in [following(remaining), quarantined(remaining)] {
+                assert_eq!(wait(&role), Some(seconds), "{role:?}");
+            }
+        }
     }
 }
