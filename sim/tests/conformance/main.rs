@@ -7,7 +7,7 @@ mod wrong;
 
 use tenure::store::{HistoryKind, Promise, TokenKind};
 use tenure_sim::conformance::{
-    Broken, Data, Harness, Mishap, Outcome, Row, Unsupported, carry_out,
+    Broken, Data, Harness, Mishap, Outcome, Row, Unsupported, carry_out, check,
 };
 
 use wrong::{Bug, Server};
@@ -179,6 +179,43 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 9);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
     assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 9);
+}
+
+/// A row that is no longer tested is noticed, and so is a list that is out of date.
+#[test]
+fn rows_are_skipped_as_the_harness_says() {
+    struct Says(Server, &'static [Row]);
+
+    impl Harness for Says {
+        type Store = Server;
+
+        async fn connect(&self) -> Server {
+            self.0.clone()
+        }
+
+        fn skipped_rows(&self) -> Option<&'static [Row]> {
+            Some(self.1)
+        }
+    }
+
+    let fails = |row, says| {
+        let checked = std::panic::catch_unwind(|| {
+            check(row, || {
+                Says(Server::new(Bug::None).declaring(|traits| traits.push = false), says)
+            });
+        });
+        let why = checked.err()?;
+        Some(why.downcast_ref::<String>().unwrap().clone())
+    };
+    assert_eq!(fails(Row::Hints, &[Row::Hints]), None);
+    assert_eq!(fails(Row::Renewed, &[Row::Hints]), None);
+    let unlisted = fails(Row::Hints, &[]).unwrap();
+    assert!(
+        unlisted.contains("Hints is skipped") && unlisted.contains("no wake-ups"),
+        "{unlisted}"
+    );
+    let outdated = fails(Row::Renewed, &[Row::Renewed]).unwrap();
+    assert!(outdated.contains("Renewed is not skipped"), "{outdated}");
 }
 
 /// The other rows judge such a store as before.

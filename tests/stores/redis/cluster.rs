@@ -11,7 +11,7 @@ use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 use super::access::{RIGHTS, as_app, let_in};
 use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
-use super::rows::slow;
+use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
     Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, job, local, release,
     renew, server, soon, start,
@@ -387,5 +387,6 @@ pub(crate) fn place(cluster: &Arc<RedisCluster>, prefix: &str) -> Place {
         store(config.trust_empty_store(false))
     })
     .slowed(|cluster, is_slow| (0..3).for_each(|number| slow(cluster.node(number), is_slow)))
+    .skipping(&NEED_A_RESTART)
     .place()
 }

@@ -2,7 +2,7 @@
 
 use tenure::store::{Reply, Request};
 use tenure_servers::RedisServer;
-use tenure_sim::conformance::{Data, Mishap};
+use tenure_sim::conformance::{Data, Mishap, Row};
 
 use super::support::{
     Client, HISTORY, Place, RECORD, TTL, acquire, call, field, granted, held, local, release,
@@ -18,6 +18,9 @@ pub(crate) fn place(client: Client) -> Place {
         .slowed(|server, is_slow| slow(server, is_slow))
         .place()
 }
+
+/// The rows about servers that are replaced, which a group of servers is not.
+pub(crate) const NEED_A_RESTART: [Row; 3] = [Row::Restart, Row::RenewalBegins, Row::Loss];
 
 /// Pauses the server, or lets it continue.
 pub(crate) fn slow(server: &RedisServer, is_slow: bool) {

@@ -9,7 +9,7 @@ use tenure_servers::{RedisSentinels, RedisServer};
 
 use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
-use super::rows::slow;
+use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
     Place, TTL, Watch, acquire, acquire_for, call, falls, granted, in_the_end, leader, local,
     release, renew, server, soon, start, tokens,
@@ -300,5 +300,6 @@ pub(crate) fn place() -> Place {
         store(by(&watched.ports()).trust_empty_store(false))
     })
     .slowed(|watched, is_slow| slow(watched.server(0), is_slow))
+    .skipping(&NEED_A_RESTART)
     .place()
 }

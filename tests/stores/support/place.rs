@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure::store::{AnyStore, Store};
-use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+use tenure_sim::conformance::{Data, Harness, Mishap, Row, Unsupported};
 
 type Act<T> = Box<dyn Fn(T) -> Result<(), Unsupported> + Send + Sync>;
 
@@ -15,6 +15,7 @@ pub(crate) struct Place {
     suffer: Act<Mishap>,
     slow: Act<bool>,
     trusts: bool,
+    skips: &'static [Row],
 }
 
 /// The builder of a [`Place`].
@@ -37,6 +38,7 @@ impl Place {
             suffer: Box::new(|_| Err(Unsupported)),
             slow: Box::new(|_| Err(Unsupported)),
             trusts: false,
+            skips: &[],
         };
         Building { servers, place }
     }
@@ -86,6 +88,12 @@ impl<S: Send + 'static> Building<S> {
         self
     }
 
+    /// These rows say nothing about the stores, or need what can't be done to the servers.
+    pub(crate) fn skipping(mut self, rows: &'static [Row]) -> Self {
+        self.place.skips = rows;
+        self
+    }
+
     pub(crate) fn place(self) -> Place {
         self.place
     }
@@ -116,5 +124,9 @@ impl Harness for Place {
 
     fn trusts_an_empty_store(&self) -> bool {
         self.trusts
+    }
+
+    fn skipped_rows(&self) -> Option<&'static [Row]> {
+        Some(self.skips)
     }
 }

@@ -20,7 +20,8 @@
 //! run at the same time. A row is skipped, with a line on standard error, if the store declares that it does not keep
 //! it ([`StoreTraits`]), or if it needs an action that the harness does not support.
 //!
-//! Skipped rows are listed in the output of `cargo test`, whether tests pass or not.
+//! Skipped rows are listed in the output of `cargo test`, whether tests pass or not; `cargo nextest` hides them.
+//! [`Harness::skipped_rows`] states which they are, so that no other row is skipped unnoticed.
 //!
 //! Where time must pass, leases are as short as the store declares that it supports. No row asserts anything about the
 //! speed of a store: a lease that must be live is a minute long.
@@ -134,6 +135,12 @@ pub trait Harness: Send + Sync {
         false
     }
 
+    /// The rows that are skipped with this harness. [`check`] then fails if another row is skipped, or if one of these is
+    /// not, so that a row which is no longer tested is noticed. Default: whatever is skipped is only listed.
+    fn skipped_rows(&self) -> Option<&'static [Row]> {
+        None
+    }
+
     /// Lets at least that time pass at the store. For a real server this is a sleep.
     fn wait(&self, time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
@@ -208,7 +215,7 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
 /// Tests one row in a runtime of its own: the body of one `#[test]`.
 ///
 /// # Panics
-/// If the store violates it.
+/// If the store violates it, or if the row is skipped against [`Harness::skipped_rows`], or should have been.
 pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -218,10 +225,17 @@ pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
         let _within = runtime.enter();
         harness()
     };
-    match runtime.block_on(carry_out(row, &harness)) {
-        Ok(Outcome::Held) => {}
-        Ok(Outcome::Skipped { why }) => report_skipped(row, why),
-        Err(broken) => panic!("{broken}"),
+    let may_be_skipped = harness.skipped_rows().map(|rows| rows.contains(&row));
+    match (runtime.block_on(carry_out(row, &harness)), may_be_skipped) {
+        (Ok(Outcome::Held), None | Some(false)) => {}
+        (Ok(Outcome::Skipped { why }), None | Some(true)) => report_skipped(row, why),
+        (Ok(Outcome::Held), Some(true)) => {
+            panic!("{row:?} is not skipped: take it out of skipped_rows")
+        }
+        (Ok(Outcome::Skipped { why }), Some(false)) => {
+            panic!("{row:?} is skipped, and not among skipped_rows: {why}")
+        }
+        (Err(broken), _) => panic!("{broken}"),
     }
 }
 
