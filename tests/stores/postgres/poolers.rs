@@ -1,18 +1,18 @@
 //! Poolers, which stand between a store and its server and hand out sessions.
 
 use std::io;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tenure::store::postgres::Postgres;
 use tenure::store::{Reply, Request, StoreErrorKind};
 use tenure_servers::PgBouncer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::support::{
     TTL, acquire, all_requests, answered, at, call, client, granted, local, release, renew, server,
+    soon,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,80 +45,113 @@ enum Moves {
     Beginning,
 }
 
-/// Passes on everything, and so the number of the server's process too.
+/// Passes on everything, and so the number of the server's process too. Its client has one connection.
 struct Pooler {
     port: u16,
-    moves: watch::Sender<u32>,
+    moves: Arc<Notify>,
+    has_moved: Arc<Notify>,
 }
 
 impl Pooler {
     async fn start(server: u16, how: Moves) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let moves = watch::Sender::new(0);
-        let changes = moves.subscribe();
+        let pooler = Self { port, moves: Arc::default(), has_moved: Arc::default() };
+        let (moves, has_moved) = (Arc::clone(&pooler.moves), Arc::clone(&pooler.has_moved));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(serve(client, server, how, changes.clone()));
+                let (moves, has_moved) = (Arc::clone(&moves), Arc::clone(&has_moved));
+                tokio::spawn(serve(client, server, how, moves, has_moved));
             }
         });
-        Self { port, moves }
+        pooler
     }
 
-    /// Gives all clients new sessions, and waits until they have them.
+    /// Gives the client a new session, and waits until it has it.
     async fn moves(&self) {
-        self.moves.send_modify(|moves| *moves += 1);
-        tokio::time::sleep(SETTLES * 3).await;
+        self.moves.notify_one();
+        soon(self.has_moved.notified()).await;
     }
 }
 
-const SETTLES: Duration = Duration::from_secs(2);
+/// Counts how often a server has said that it is ready for the next request.
+#[derive(Default)]
+struct Readiness {
+    unread: Vec<u8>,
+    count: usize,
+}
+
+impl Readiness {
+    /// Takes what the server has said: messages of a type, a length that counts itself, and a content.
+    fn hears(&mut self, said: &[u8]) {
+        self.unread.extend(said);
+        while let [kind, a, b, c, d, ..] = self.unread[..] {
+            let length = 1 + u32::from_be_bytes([a, b, c, d]) as usize;
+            if self.unread.len() < length {
+                return;
+            }
+            self.count += usize::from(kind == b'Z');
+            self.unread.drain(..length);
+        }
+    }
+}
 
 async fn serve(
     mut client: TcpStream,
     port: u16,
     how: Moves,
-    mut moved: watch::Receiver<u32>,
+    moves: Arc<Notify>,
+    has_moved: Arc<Notify>,
 ) -> io::Result<()> {
-    moved.mark_unchanged();
-    let said = Arc::new(Mutex::new(Vec::new()));
+    let (mut said, mut ready) = (Vec::new(), Readiness::default());
     let mut server = TcpStream::connect(("127.0.0.1", port)).await?;
     let (mut asks, mut answers) = ([0; 16000], [0; 16000]);
     let mut is_gone = false;
     loop {
         tokio::select! {
             biased;
-            _ = moved.changed() => {
+            () = moves.notified() => {
                 server = TcpStream::connect(("127.0.0.1", port)).await?;
                 is_gone = false;
-                let said = said.lock().unwrap().clone();
                 let beginning = u32::from_be_bytes([said[0], said[1], said[2], said[3]]) as usize;
                 let (beginning, rest) = said.split_at(beginning);
                 server.write_all(beginning).await?;
-                swallow(&mut server, &mut answers).await;
+                swallow(&mut server, &mut answers, 1).await?;
                 if how == Moves::Everything {
                     server.write_all(rest).await?;
-                    swallow(&mut server, &mut answers).await;
+                    swallow(&mut server, &mut answers, ready.count - 1).await?;
                 }
+                has_moved.notify_one();
             }
             length = client.read(&mut asks) => {
                 let asked = &asks[..length?];
                 if asked.is_empty() {
                     return Ok(());
                 }
-                said.lock().unwrap().extend(asked);
+                said.extend(asked);
                 server.write_all(asked).await?;
             }
             length = server.read(&mut answers), if !is_gone => match length {
-                Ok(length @ 1..) => client.write_all(&answers[..length]).await?,
+                Ok(length @ 1..) => {
+                    ready.hears(&answers[..length]);
+                    client.write_all(&answers[..length]).await?;
+                }
                 Ok(0) | Err(_) => is_gone = true,
             }
         }
     }
 }
 
-async fn swallow(server: &mut TcpStream, buffer: &mut [u8]) {
-    while let Ok(Ok(1..)) = tokio::time::timeout(SETTLES, server.read(buffer)).await {}
+/// Reads until the server has been ready so many times.
+async fn swallow(server: &mut TcpStream, buffer: &mut [u8], times: usize) -> io::Result<()> {
+    let mut ready = Readiness::default();
+    while ready.count < times {
+        match server.read(buffer).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            length => ready.hears(&buffer[..length]),
+        }
+    }
+    Ok(())
 }
 
 /// A failover that the pooler hides: the store has seen the server before.
@@ -135,6 +168,8 @@ async fn a_grant_by_another_process_is_refused() {
     // By the plain statement, and by the function, which can't know either.
     let error = call(&store, acquire(2, Some(token))).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Pooler, "{error}");
+    // Its statements are there: it is the process that differs.
+    assert!(error.to_string().contains("TN002"), "{error}");
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases WHERE NOT released").unwrap(), "0");
     // A new connection knows its server.
     let Reply::Granted { wait, .. } = answered(&store, acquire(2, Some(token))).await else {
