@@ -85,6 +85,46 @@ fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     Some((words, at))
 }
 
+/// A network to a real server that replaces words of its answers by others of the same length.
+pub(crate) struct Relay;
+
+impl Relay {
+    /// The port at which it listens. It ends with the test's runtime.
+    pub(crate) async fn start(server: u16, (old, new): (&'static str, &'static str)) -> u16 {
+        assert_eq!(old.len(), new.len());
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
+                tokio::spawn(relay(client, server, old, new));
+            }
+        });
+        port
+    }
+}
+
+async fn relay(client: TcpStream, server: TcpStream, old: &str, new: &str) {
+    let ((mut asks, mut hears), (mut answers, mut to_server)) =
+        (client.into_split(), server.into_split());
+    tokio::spawn(async move { tokio::io::copy(&mut asks, &mut to_server).await });
+    let mut said = Vec::new();
+    while matches!(answers.read_buf(&mut said).await, Ok(1..)) {
+        for at in 0..said.len() {
+            if said[at..].starts_with(old.as_bytes()) {
+                said[at..at + new.len()].copy_from_slice(new.as_bytes());
+            }
+        }
+        // What may be the beginning of the words waits for the rest.
+        let starts = |at: &usize| old.as_bytes().starts_with(&said[*at..]);
+        let kept = (said.len().saturating_sub(old.len())..said.len()).find(starts);
+        let whole: Vec<u8> = said.drain(..kept.unwrap_or(said.len())).collect();
+        if hears.write_all(&whole).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// A line's number, behind the byte of its type.
 fn number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let line = bytes.get(*at..)?;

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use tenure::Config;
 use tenure::store::redis::{RedisConfig, Secret};
 use tenure::store::{AnyStore, Key, Store, StoreErrorKind};
+use tenure_servers::Reply as Raw;
 use tokio::net::TcpListener;
 
-use super::fake::{Fake, HELLO};
+use super::fake::{Fake, HELLO, Relay};
 use super::support::{
-    Client, TTL, acquire, local, port_that_answers, soon, start, store_error, unused_port,
+    Client, RECORD, TTL, acquire, all_requests, call, local, port_that_answers, server, soon,
+    start, store_error, unused_port,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -89,6 +91,39 @@ over_both_clients! {
         }
         let kinds = [StoreErrorKind::UnexpectedReply, StoreErrorKind::Disconnected];
         campaigns_on(store(client, port_that_answers(NONSENSE[0]).await), &kinds).await;
+    }
+
+    /// As old servers and proxies answer that know RESP2 alone; there is none on this machine.
+    async fn a_server_without_resp3(client: Client) {
+        for refusal in [
+            "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+            "-ERR unknown command 'HELLO'\r\n",
+            "-NOPROTO unsupported protocol version\r\n",
+        ] {
+            let answers = move |words: &[String]| match &*words[0] {
+                "HELLO" => refusal.to_owned(),
+                _ => "+OK\r\n".to_owned(),
+            };
+            let server = Fake::start(Duration::ZERO, answers).await;
+            let store = client.at(server.port);
+            let error = soon(store.call(&Key::new("job").unwrap(), acquire(1, None))).await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::UnsupportedVersion, "{refusal}: {error}");
+            assert!(error.to_string().contains("without that proxy"), "{error}");
+        }
+    }
+
+    /// A Redis 6 in its own words: a real server behind a relay, since there is none on this machine.
+    async fn an_old_server(client: Client) {
+        let server = server();
+        let relay = Relay::start(server.port(), ("redis_version:7.", "redis_version:6.")).await;
+        let store = client.at(relay);
+        for request in all_requests() {
+            let error = call(&store, request).await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::UnsupportedVersion, "{error}");
+            assert!(error.to_string().contains("use Redis 7 or later, or Valkey"), "{error}");
+        }
+        campaigns_on(store, &[StoreErrorKind::UnsupportedVersion]).await;
+        assert_eq!(server.command(&["EXISTS", RECORD]).unwrap(), Raw::Integer(0), "nothing was granted");
     }
 
     async fn a_silent_server(client: Client) {

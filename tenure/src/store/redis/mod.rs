@@ -45,6 +45,7 @@ mod session;
 #[cfg(feature = "redis")]
 mod store;
 mod url;
+mod version;
 #[cfg(feature = "redis")]
 mod wakeup;
 

@@ -25,6 +25,7 @@ use super::ends::carry;
 use super::redirect::Targets;
 use super::reply::server_error;
 use super::script::SCRIPTS;
+use super::version;
 use crate::runtime::{Connection, Runtime};
 use crate::store::credentials::{Identity, Login};
 use crate::store::dial::{Dial, Reached};
@@ -209,30 +210,41 @@ fn ended(error: &RedisError, reason: &Reason) -> StoreError {
     }
 }
 
-/// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a single
-/// round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
+/// Loads all scripts and asks for the server's version in one round trip, so that no request has to: a request's timeout
+/// may allow for a single round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
 pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
-    let mut commands = Pipeline::with_capacity(SCRIPTS.len());
+    let mut commands = Pipeline::with_capacity(SCRIPTS.len() + 1);
     for (_, text) in SCRIPTS {
         commands.cmd("SCRIPT").arg("LOAD").arg(text);
     }
+    commands.cmd("INFO").arg("server");
     // The first round trip, which tells how long an answer takes.
     let unanswered = live.progress.expects();
     let answers = live.connection.clone().send_packed_commands(&commands, 0, commands.len()).await;
     conclude(unanswered, &answers);
-    answers.map(drop).map_err(|error| live.failed(&error))
+    let answers = answers.map_err(|error| live.failed(&error))?;
+    // Without the right to ask, the scripts that need to know are refused by name.
+    let info = match answers.last() {
+        Some(Value::BulkString(info)) => String::from_utf8_lossy(info),
+        Some(Value::VerbatimString { text, .. }) => text.as_str().into(),
+        _ => return Ok(()),
+    };
+    version::is_known(&info).inspect_err(|_| live.dead.cancel())
 }
 
 /// The store's error for an error of the client library.
 fn failed(error: &RedisError) -> StoreError {
     if let Some(code) = error.code() {
-        return server_error(code, error.detail().unwrap_or_default());
+        let text = error.detail().unwrap_or_default();
+        if version::is_about_hello(code, text) {
+            return version::without_resp3(text);
+        }
+        return server_error(code, text);
     }
     let kind = match error.kind() {
+        ErrorKind::RESP3NotSupported => return version::without_resp3(&error.to_string()),
         ErrorKind::AuthenticationFailed => StoreErrorKind::Authentication,
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
-            StoreErrorKind::UnexpectedReply
-        }
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreErrorKind::UnexpectedReply,
         // A server may refuse our certificate only after the handshake.
         _ if is_about_tls(error) => StoreErrorKind::Tls,
         _ => StoreErrorKind::Disconnected,

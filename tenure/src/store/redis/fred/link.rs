@@ -24,6 +24,7 @@ use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::ends::carry;
 use crate::store::redis::reply;
 use crate::store::redis::script::{Invocation, SCRIPTS};
+use crate::store::redis::version;
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::{Secret, StoreError, StoreErrorKind};
 
@@ -206,21 +207,28 @@ fn ping(client: &Client) -> Ask {
 }
 
 impl Live {
-    /// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a single
-    /// round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
+    /// Loads all scripts and asks for the server's version in one round trip, so that no request has to: a request's
+    /// timeout may allow for a single round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
     async fn load_scripts(&self) -> Result<(), StoreError> {
         let half_way = self.dead.drop_guard_ref();
         // The first round trip, which tells how long an answer takes.
         let unanswered = self.progress.expects();
         let loads = SCRIPTS.map(|(_, text)| self.requests.script_load::<Value, _>(text));
-        for loaded in join_all(loads).await {
-            if let Err(error) = loaded.map(drop)
+        let info = CustomCommand::new_static("INFO", None::<u16>, false);
+        let info = self.requests.custom::<Value, _>(info, vec!["server"]);
+        let (loaded, info) = futures_util::join!(join_all(loads), info);
+        for answer in loaded.into_iter().chain([info.clone()]) {
+            if let Err(error) = answer.map(drop)
                 && server_error(&error).is_none()
             {
                 return Err(failed(&error));
             }
         }
         unanswered.answered();
+        // Without the right to ask, the scripts that need to know are refused by name.
+        if let Some(info) = info.ok().and_then(|info| info.into_string()) {
+            version::is_known(&info)?;
+        }
         half_way.disarm();
         Ok(())
     }
@@ -330,6 +338,9 @@ fn server_error(error: &Error) -> Option<(&str, &str)> {
 /// The store's error for an error of the client library.
 pub(super) fn failed(error: &Error) -> StoreError {
     if let Some((code, text)) = server_error(error) {
+        if version::is_about_hello(code, text) {
+            return version::without_resp3(text);
+        }
         return reply::server_error(code, text);
     }
     let kind = match error.kind() {
