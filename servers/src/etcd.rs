@@ -1,6 +1,7 @@
 //! A real etcd member of a test's own, and clusters of them.
 
 mod cluster;
+mod grpc_proxy;
 mod http;
 
 use std::fs;
@@ -16,6 +17,7 @@ use crate::error::doing;
 use crate::process::{Process, Program, process_methods};
 
 pub use cluster::EtcdCluster;
+pub use grpc_proxy::EtcdGrpcProxy;
 
 const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-server" };
 

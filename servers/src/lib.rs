@@ -27,7 +27,7 @@ mod worker;
 pub use certificates::{Authority, Certificate};
 pub use clock::{Course, ServerClock};
 pub use error::ServerError;
-pub use etcd::{EtcdCluster, EtcdServer};
+pub use etcd::{EtcdCluster, EtcdGrpcProxy, EtcdServer};
 pub use names::SilentNames;
 pub use pgbouncer::PgBouncer;
 pub use postgres::{PostgresServer, PostgresSession};

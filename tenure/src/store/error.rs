@@ -56,7 +56,8 @@ pub enum StoreErrorKind {
     Ttl,
     /// The store does not support the request.
     Unsupported,
-    /// The store needs a session of its own at the server, and a pooler in between shares it with others.
+    /// The store needs a session or a stream of its own at the server, and a pooler or a proxy in between shares it with
+    /// others.
     Pooler,
     /// Other sessions have kept the election's record locked for longer than the store waits.
     Locked,
@@ -89,7 +90,7 @@ impl StoreErrorKind {
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
             Self::Unsupported => "the store does not support this",
-            Self::Pooler => "the connection goes through a pooler",
+            Self::Pooler => "the connection goes through a pooler or a proxy",
             Self::Locked => "the election's record is locked by others",
             Self::Refused => "the store refused the request",
         }

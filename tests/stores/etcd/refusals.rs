@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure::store::etcd::Etcd;
 use tenure::store::{Reply, Request, StoreErrorKind};
-use tenure_servers::{EtcdCluster, EtcdServer};
+use tenure_servers::{EtcdCluster, EtcdGrpcProxy, EtcdServer};
 
 use super::support::{
     FAST, acquire, all_requests, answered, at, call, granted, local, release, renew, server,
@@ -25,6 +25,18 @@ async fn a_closed_port() {
     refuses(&store, &all_requests(), StoreErrorKind::Unreachable).await;
     let error = call(&store, Request::Observe).await.unwrap_err().to_string();
     assert!(error.contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+}
+
+/// It answers a renewal by one of its own, sent at another time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grpc_proxy_is_named() {
+    let server = server();
+    let proxy = EtcdGrpcProxy::start(&server).unwrap();
+    let store = at(&[proxy.port()]);
+    refuses(&store, &all_requests(), StoreErrorKind::Pooler).await;
+    let error = call(&store, Request::Observe).await.unwrap_err().to_string();
+    assert!(error.contains("name the members themselves"), "{error}");
+    granted(&at(&[server.port()]), acquire(1, None)).await;
 }
 
 /// Base64, as the gateway wants it.

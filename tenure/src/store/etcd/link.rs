@@ -171,11 +171,16 @@ impl Link {
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
         // At the same time, since a round trip may be long. The read also checks this user's rights.
-        let mut maintenance = client.maintenance_client();
+        let (mut maintenance, mut cluster) = (client.maintenance_client(), client.cluster_client());
         let read = client.get(self.config.history(), Some(GetOptions::new().with_count_only()));
-        let (status, read) = futures_util::join!(maintenance.status(), read);
+        let (status, members, read) =
+            futures_util::join!(maintenance.status(), cluster.member_list(), read);
         let status = status.map_err(|error| not_connected(endpoint, &error))?;
         supported(status.version())?;
+        // A member that refuses to tell is a member.
+        if let Ok(members) = members {
+            is_member(endpoint, members.header().is_some())?;
+        }
         read.map_err(|error| failed(&error))?;
         Ok(client)
     }
@@ -217,6 +222,19 @@ fn options(identity: &Identity) -> ConnectOptions {
         }
         None => options,
     }
+}
+
+/// etcd's proxy of gRPC invents the list of members, without the header that each answer of a member has. It answers a
+/// renewal by one that it has sent by itself, late or before it was asked to.
+fn is_member(endpoint: &str, has_header: bool) -> Result<(), StoreError> {
+    if has_header {
+        return Ok(());
+    }
+    let detail = format!(
+        "{endpoint} is no member, but etcd's grpc-proxy, which does not pass renewals on: name the members themselves as \
+         endpoints"
+    );
+    Err(StoreError::new(StoreErrorKind::Pooler, detail))
 }
 
 fn is_silence(error: &StoreError) -> bool {
