@@ -8,8 +8,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{
-    SOON, acquire, all_requests, answered, at, call, client, granted, local, port_that_answers,
-    release, renew, server, soon, unused_port,
+    SOON, TTL, acquire, all_requests, answered, at, call, client, granted, is_known_to_be_near,
+    local, port_that_answers, release, renew, server, soon, unused_port,
 };
 
 const PASSWORD: &str = "correct-horse";
@@ -127,6 +127,46 @@ async fn a_server_that_does_not_write_to_disk() {
     refuses(&store, &[acquire(1, None)], kind, "set fsync to on").await;
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "0");
     granted(&at(server.port()), acquire(1, None)).await;
+}
+
+/// Some hosters report it off, since their storage does the same by other means.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fsync_off_is_accepted_on_request() {
+    let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
+    let store = Postgres::new(local(server.port()).accept_fsync_off(true));
+    let (token, wait) = granted(&store, acquire(1, None)).await;
+    assert!(wait > TTL / 2, "the quarantine stays: {wait:?}");
+    answered(&store, release(1, token)).await;
+    // By the plain statement.
+    is_known_to_be_near(&store).await;
+    let (next, wait) = granted(&store, acquire(2, Some(token))).await;
+    assert!(next > token && wait > TTL / 2, "{wait:?}");
+    // Of this store alone.
+    server.sql("ALTER ROLE postgres SET elections.accepts_fsync_off = on").unwrap();
+    answered(&store, release(2, next)).await;
+    let other = Postgres::new(local(server.port()));
+    let kind = StoreErrorKind::NotDurable;
+    refuses(&other, &[acquire(3, Some(next))], kind, "PostgresConfig::accept_fsync_off").await;
+}
+
+/// Aurora's own words, by a function in the place of the server's: there is no Aurora on this machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_hides_its_log_position() {
+    let server = PostgresServer::start_with(&["allow_system_table_mods=on"]).unwrap();
+    server
+        .sql("ALTER FUNCTION pg_catalog.pg_current_wal_lsn() RENAME TO pg_hidden_wal_lsn")
+        .unwrap();
+    let refusal = "CREATE FUNCTION pg_catalog.pg_current_wal_lsn() RETURNS pg_lsn LANGUAGE plpgsql AS $$ \
+        BEGIN RAISE EXCEPTION 'Function pg_current_wal_lsn() is currently not supported for Aurora' \
+        USING ERRCODE = '0A000'; END $$";
+    server.sql(refusal).unwrap();
+    let store = Postgres::new(local(server.port()));
+    let remedy = "set rds.logical_replication to 1";
+    refuses(&store, &all_requests(), StoreErrorKind::Withheld, remedy).await;
+    let (back, hidden) = ("pg_current_wal_lsn", "pg_hidden_wal_lsn");
+    server.sql(&format!("DROP FUNCTION pg_catalog.{back}()")).unwrap();
+    server.sql(&format!("ALTER FUNCTION pg_catalog.{hidden}() RENAME TO {back}")).unwrap();
+    granted(&store, acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,6 +26,7 @@ pub struct PostgresConfig {
     pub(super) lock_timeout: Duration,
     pub(super) application_name: String,
     pub(super) trust_empty_store: bool,
+    pub(super) accepts_fsync_off: bool,
 }
 
 impl PostgresConfig {
@@ -45,6 +46,7 @@ impl PostgresConfig {
             lock_timeout: Duration::from_millis(50),
             application_name: "tenure".into(),
             trust_empty_store: false,
+            accepts_fsync_off: false,
         }
     }
 
@@ -143,6 +145,17 @@ impl PostgresConfig {
     /// throw-away servers: with it, a server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
+        self
+    }
+
+    /// Grants leases at a server that reports `fsync = off`, and keeps the quarantine. Default: refused as
+    /// [`NotDurable`](crate::store::StoreErrorKind::NotDurable). For hosters whose storage keeps by other means what was
+    /// acknowledged, and whose servers therefore report that setting. At any other server with `fsync = off`, a crash
+    /// may lose a grant without a trace, and two may lead.
+    ///
+    /// A table that an earlier version has made needs the statements of [`LeaseTable::schema_sql`] again.
+    pub fn accept_fsync_off(mut self, accept: bool) -> Self {
+        self.accepts_fsync_off = accept;
         self
     }
 }

@@ -28,8 +28,11 @@ const UNKNOWN_STATEMENT: &str = "26000";
 const DUPLICATE_STATEMENT: &str = "42P05";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 const CANNOT_CONNECT_NOW: &str = "57P03";
-/// "Feature not supported": a cached plan for a function that was replaced meanwhile.
-const OUTDATED_PLAN: &str = "0A000";
+/// "Feature not supported": a cached plan for a function that was replaced meanwhile, or a function that the server has
+/// only by name.
+const NOT_SUPPORTED: &str = "0A000";
+/// What Amazon Aurora refuses unless it writes a log for replicas.
+const LOG_POSITION: &str = "pg_current_wal_lsn";
 /// The first two letters of a class of codes.
 const DATA_EXCEPTIONS: &str = "22";
 const CONSTRAINT_VIOLATIONS: &str = "23";
@@ -122,7 +125,17 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
             let advice = "a pooler in between hands out sessions; connect to the server itself";
             (Kind::Pooler, Some(advice.into()))
         }
-        FSYNC_IS_OFF => (Kind::NotDurable, Some("set fsync to on".into())),
+        FSYNC_IS_OFF => {
+            let advice = "set fsync to on; or, if the hoster reports it off and keeps what it acknowledges all the \
+                same, set PostgresConfig::accept_fsync_off (for a table of an earlier version, also run \
+                LeaseTable::schema_sql again)";
+            (Kind::NotDurable, Some(advice.into()))
+        }
+        NOT_SUPPORTED if error.message().contains(LOG_POSITION) => {
+            let advice = "without the position in its log, a promotion can't be noticed; on Amazon Aurora, set \
+                rds.logical_replication to 1 in the parameter group of the cluster, and reboot the writer";
+            (Kind::Withheld, Some(advice.into()))
+        }
         _ => (Kind::Refused, None),
     };
     let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
@@ -174,7 +187,7 @@ pub(super) fn is_fatal(error: &Error) -> bool {
                 | OTHER_SESSION
                 | UNKNOWN_STATEMENT
                 | DUPLICATE_STATEMENT
-                | OUTDATED_PLAN
+                | NOT_SUPPORTED
         )
     })
 }

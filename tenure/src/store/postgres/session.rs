@@ -35,6 +35,8 @@ const OLDEST: u32 = 12;
 /// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are any;
 /// - the server says so when it gave up waiting for them;
 /// - a statement does not wait long for a lock, since all that come after it wait with it;
+/// - whether leases are granted although the server reports `fsync = off`: read by the functions, and always set, so that
+///   no other setting of the user counts;
 /// - rows are found by their keys: a plan that was made while the table was nearly empty would read all of it;
 /// - no statement is compiled: reading all of a table counts as so costly then, also where there is no other way, that
 ///   the server would compile such a statement each time, for longer than a plain statement may take;
@@ -52,6 +54,7 @@ const SET_UP: &str = "
             PERFORM set_config('default_transaction_isolation', 'read committed', false);
             PERFORM set_config('client_min_messages', 'warning', false);
             PERFORM set_config('lock_timeout', '{lock_timeout}', false);
+            PERFORM set_config('elections.accepts_fsync_off', '{accepts_fsync_off}', false);
             PERFORM set_config(setting, 'off', false) FROM unnest(ARRAY[
                 'jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS setting;
             IF current_setting('synchronous_commit') <> 'remote_apply' THEN
@@ -149,6 +152,7 @@ impl Session {
         let sql = SET_UP
             .replace("{pid}", &self.pid.to_string())
             .replace("{lock_timeout}", &config.lock_timeout.as_millis().max(1).to_string())
+            .replace("{accepts_fsync_off}", if config.accepts_fsync_off { "on" } else { "off" })
             .replace("{more}", more)
             .replace("{query}", query);
         // A round trip, which tells how long an answer takes.

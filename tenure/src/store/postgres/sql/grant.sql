@@ -9,7 +9,8 @@ UPDATE tenure.leases AS l
         AND l.ttl <= $7 AND $4 <= l.quarantine
         AND h.identity = concat($5::text, '/', tenure.leases_place())
         AND h.known_since <= tenure.leases_micros(statement_timestamp()) AND $4 <= h.longest_ttl
-        AND tenure.leases_backend() = $6 AND (current_setting('fsync') <> 'off' OR $10)
+        AND tenure.leases_backend() = $6 AND (current_setting('fsync') <> 'off' OR $10
+            OR current_setting('elections.accepts_fsync_off', true) = 'on')
     RETURNING CASE WHEN clock_timestamp() < statement_timestamp() + interval '100 ms'
         THEN 'granted' ELSE tenure.leases_late() END,
         l.token,

@@ -203,7 +203,9 @@ BEGIN
     END IF;
 
     -- From here on the lease is granted.
-    IF current_setting('fsync') = 'off' AND NOT trust_empty_store THEN
+    IF current_setting('fsync') = 'off' AND NOT trust_empty_store
+        AND current_setting('elections.accepts_fsync_off', true) IS DISTINCT FROM 'on'
+    THEN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
     END IF;
     server := tenure.leases_here(server, backend);
