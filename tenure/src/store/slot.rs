@@ -24,7 +24,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use self::attempt::{Attempt, bounded};
-use self::backoff::Backoff;
+#[cfg(feature = "postgres")]
+use self::backoff::PAUSE_ALONE_MOST;
+use self::backoff::{Backoff, PAUSE_MOST};
 use super::{Key, Request, StoreError, StoreErrorKind};
 use crate::Instant;
 use crate::runtime::Runtime;
@@ -123,20 +125,25 @@ impl<T: Connection> Slot<T> {
         Self::with_pause(runtime, within, within / 2)
     }
 
-    /// The same for one caller, which gives up only when it needs no connection any more.
+    /// The same for one caller, which gives up only when it needs no connection any more, and without which elections go
+    /// on: a server that has no room for it is asked ever more rarely.
     #[cfg(feature = "postgres")]
     pub(super) fn for_one(runtime: &Arc<dyn Runtime>, within: Duration) -> Self {
         let slot = Self::new(runtime, within);
-        lock(&slot.state).unclaimed = Unclaimed::Ended;
+        {
+            let mut state = lock(&slot.state);
+            state.unclaimed = Unclaimed::Ended;
+            state.backoff = Backoff::new(PAUSE_ALONE_MOST);
+        }
         slot
     }
 
-    /// The same with another bound of the pause.
+    /// The same with another bound of the pause, which is never longer than 5 s.
     pub(super) fn with_pause(runtime: &Arc<dyn Runtime>, within: Duration, most: Duration) -> Self {
         let state = State {
             unclaimed: Unclaimed::Kept,
             phase: Phase::Closed,
-            backoff: Backoff::new(most),
+            backoff: Backoff::new(most.min(PAUSE_MOST)),
             trouble: None,
         };
         Self { runtime: Arc::clone(runtime), within, state: Arc::new(Mutex::new(state)) }

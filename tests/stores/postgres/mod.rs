@@ -5,6 +5,7 @@
 
 pub(crate) mod advisory;
 mod blocked;
+mod few_slots;
 mod history;
 mod locks;
 mod messages;

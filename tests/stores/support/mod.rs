@@ -1,6 +1,7 @@
 //! Requests and their answers, elections, and observers of them.
 
 mod election;
+mod log;
 mod place;
 mod port;
 mod watch;
@@ -16,6 +17,7 @@ pub(crate) use election::{
     Events, Falls, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
     steps_down, store_error,
 };
+pub(crate) use log::Log;
 pub(crate) use place::Place;
 pub(crate) use port::{port_that_answers, unused_port};
 pub(crate) use watch::Watch;

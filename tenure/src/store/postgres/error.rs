@@ -33,6 +33,7 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 const NOT_SUPPORTED: &str = "0A000";
 /// What Amazon Aurora refuses unless it writes a log for replicas.
 const LOG_POSITION: &str = "pg_current_wal_lsn";
+const TOO_MANY_CONNECTIONS: &str = "53300";
 /// The first two letters of a class of codes.
 const DATA_EXCEPTIONS: &str = "22";
 const CONSTRAINT_VIOLATIONS: &str = "23";
@@ -135,6 +136,11 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
             let advice = "without the position in its log, a promotion can't be noticed; on Amazon Aurora, set \
                 rds.logical_replication to 1 in the parameter group of the cluster, and reboot the writer";
             (Kind::Withheld, Some(advice.into()))
+        }
+        TOO_MANY_CONNECTIONS => {
+            let advice = "each process needs two connections, one of them for wake-ups: raise the role's CONNECTION \
+                LIMIT, that of the database, or max_connections";
+            (Kind::Refused, Some(advice.into()))
         }
         _ => (Kind::Refused, None),
     };

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use tokio_postgres::{Error, Notification, SimpleQueryRow};
@@ -35,6 +35,8 @@ pub(super) struct Link {
     pub(super) listeners: Arc<Listeners>,
     pub(super) requests: Slot<Live>,
     pub(super) listening: Slot<Listening>,
+    /// Whether the log has said that there is none, though there is one for requests.
+    lacks_wakeups: AtomicBool,
     dial: Dial,
 }
 
@@ -48,7 +50,9 @@ impl Link {
         let requests = Slot::new(&runtime, config.connect_timeout);
         let listening = Slot::for_one(&runtime, config.connect_timeout);
         let dial = Dial::new(&runtime, config.connect_timeout);
-        Self { config, gate, runtime, listeners: Arc::default(), requests, listening, dial }
+        let lacks_wakeups = AtomicBool::new(false);
+        let listeners = Arc::default();
+        Self { config, gate, runtime, listeners, requests, listening, lacks_wakeups, dial }
     }
 
     /// The connection for requests, opened anew if there is none.
@@ -74,7 +78,33 @@ impl Link {
             }
             .boxed()
         };
-        self.listening.get(Patience::Waits, connect).await
+        let opened = self.listening.get(Patience::Waits, connect).await;
+        self.log_wakeups(opened.as_ref().err());
+        opened
+    }
+
+    /// Says once that there are no wake-ups, and once that they are back. Without any connection, the driver says it.
+    fn log_wakeups(&self, error: Option<&StoreError>) {
+        match error {
+            Some(error) if self.requests.current().is_some() => {
+                if !self.lacks_wakeups.swap(true, Ordering::Relaxed) {
+                    let error = error.with_causes();
+                    tracing::warn!(
+                        %error,
+                        "no second connection could be opened: until there is one, no wake-ups and messages arrive, \
+                         and waiting candidates poll"
+                    );
+                }
+            }
+            Some(_) => {}
+            None => {
+                if self.lacks_wakeups.swap(false, Ordering::Relaxed) {
+                    tracing::info!(
+                        "the second connection is open: wake-ups and messages arrive again"
+                    );
+                }
+            }
+        }
     }
 
     /// Opens a connection for requests, in two round trips after the protocol's own: the first examines the

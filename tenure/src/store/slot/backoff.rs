@@ -6,8 +6,10 @@ use crate::Instant;
 
 /// The longest pause after a first failure: a store that was away for a moment is found again at once.
 pub(super) const PAUSE_LEAST: Duration = Duration::from_millis(100);
-/// The longest pause of all.
-const PAUSE_MOST: Duration = Duration::from_secs(5);
+/// The longest pause before an attempt that elections wait for.
+pub(super) const PAUSE_MOST: Duration = Duration::from_secs(5);
+/// The longest pause before an attempt that costs no election anything but a poll.
+pub(super) const PAUSE_ALONE_MOST: Duration = Duration::from_secs(30);
 
 /// Pauses between attempts, each drawn evenly between nothing and a bound that doubles with each failure (full
 /// jitter), so that the processes that lost the same server do not return to it together.
@@ -26,9 +28,9 @@ struct Attempt {
 }
 
 impl Backoff {
-    /// No attempt yet. No pause is longer than `most`, or 5 s.
+    /// No attempt yet. No pause is longer than `most`.
     pub(super) fn new(most: Duration) -> Self {
-        Self { most: most.min(PAUSE_MOST), failures: 0, last: None }
+        Self { most, failures: 0, last: None }
     }
 
     /// An attempt has ended. It counts as failed until [`succeeded`](Self::succeeded). Only 32 bits of `random` are
@@ -84,11 +86,11 @@ mod tests {
             backoff.attempted(NOW, LONGEST);
         }
         assert_eq!(pause(&backoff), Duration::from_millis(2_500));
-        let mut patient = Backoff::new(Duration::MAX);
+        let mut patient = Backoff::new(PAUSE_ALONE_MOST);
         for _ in 0..100 {
             patient.attempted(NOW, LONGEST);
         }
-        assert_eq!(pause(&patient), PAUSE_MOST);
+        assert_eq!(pause(&patient), PAUSE_ALONE_MOST);
     }
 
     #[test]
