@@ -210,3 +210,37 @@ impl State {
         Self { leaders: leaders.to_vec(), ..self.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::properties::history::{
+        answered, crashed, grant, kept, n, renew, resign_asked, sent,
+    };
+    use crate::plan::ns;
+    use crate::trace::Answer;
+
+    fn state(events: &[Event]) -> State {
+        let mut state = State::default();
+        events.iter().for_each(|event| state.observe(ns(1), event));
+        state
+    }
+
+    /// A store with a bug may move an end back; a claim may rest on any earlier answer.
+    #[test]
+    fn the_latest_end_of_a_lease_counts() {
+        let lease = kept(1, 7, 100);
+        let tenure = state(&[grant(None, lease), renew(lease, 150), renew(lease, 120)]).tenure(7);
+        assert_eq!((tenure.lease_ends, tenure.over_from), (Some(ns(150)), Some(ns(150))));
+    }
+
+    #[test]
+    fn a_candidate_that_is_gone_does_not_wait() {
+        let asks = [Event::Calm, sent(n(1), 1, Asked::Acquire { seen: 7 })];
+        let waits = [&asks[..], &[answered(n(1), 1, Answer::Held)]].concat();
+        assert!(state(&waits).asker(n(1)).waits());
+        for gone in [crashed(n(1)), resign_asked(n(1), None)] {
+            assert!(!state(&[&waits[..], &[gone]].concat()).asker(n(1)).waits());
+        }
+    }
+}
