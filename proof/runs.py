@@ -220,6 +220,13 @@ def lost(run):
     sees(run, who=1)
 
 
+def replaced(run):
+    """c0 leads; another server, without data, took the place of its server, and c2 was told its stamp."""
+    led(run)
+    run.do(LOSS, back=0)
+    sees(run, who=2, first=True)
+
+
 def lost_quietly(run):
     """c0 led; its grant was lost, which its token proves to c1, and to no other candidate."""
     led(run)

@@ -72,9 +72,9 @@ PLANTED = {
     "not-watched": Case(runs.led, 3),
     "watch-from-sending": Case(runs.led, 9, LOOK, RENEW),
     "ttl-of-its-own": Case(runs.led, 3, ttls=[10, 5]),
-    "past-not-watched": Case(runs.led, 7, LOSS, **three),
+    "past-not-watched": Case(runs.replaced, 3, **three),
     "past-from-sending": Case(runs.asked_early, 6, LOSS),
-    "quarantine-below-ttl": Case(runs.led, 7, LOSS, ttls=[10, 10, 5], quarantines=[10, 10, 5],
+    "quarantine-below-ttl": Case(runs.replaced, 3, ttls=[10, 10, 5], quarantines=[10, 10, 5],
                                  design=dict(quarantines=[10, 10, 10]), **three),
     "release-before-drained": Case(runs.led, 5, RELEASE),
     "lost-at-once": Case(runs.lost, 5, keys=[0, 0, 1], **three),
@@ -82,7 +82,7 @@ PLANTED = {
     "lost-by-stale-look": Case(runs.looked_stale, 7, RENEW, SILENT),
     "reserve-from-before": Case(runs.led, 8, DRAIN, RELEASE, LOOK, comes_to="a reservation is broken", **three),
     "resume-keeps-marks": Case(runs.led, 4, SUSPEND),
-    "resume-keeps-past": Case(runs.led, 8, LOSS, SUSPEND, **three),
+    "resume-keeps-past": Case(runs.replaced, 4, SUSPEND, **three),
     # Beyond the assumptions
     "old-server-grants": Case(runs.led, 7, RENEW, LOSS, OLD),
 }  # fmt: skip
