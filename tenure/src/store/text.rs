@@ -48,7 +48,9 @@ pub(crate) fn shown(value: &str) -> String {
     if value.len() <= SHOWN_MOST {
         return value.to_owned();
     }
-    format!("{}...", &value[..value.floor_char_boundary(SHOWN_MOST)])
+    let ends = value.char_indices().map(|(at, letter)| at + letter.len_utf8());
+    let end = ends.take_while(|end| *end <= SHOWN_MOST).last().unwrap_or_default();
+    format!("{}...", &value[..end])
 }
 
 #[cfg(test)]

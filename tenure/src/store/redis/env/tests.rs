@@ -144,31 +144,6 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
              variable of its own",
         ),
         (
-            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such"), hush],
-            "A_PASSWORD and A_PASSWORD_FILE are both set: unset one of them",
-        ),
-        (
-            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such")],
-            "A_PASSWORD_FILE can't be used: the password's file \"/no/such\" can't be read (No such file or directory (os \
-             error 2)): name one that this process may read",
-        ),
-        (
-            &[("A_HOST", "h"), ("A_PASSWORD", "hush\n")],
-            "A_PASSWORD is \"***\": a control character, such as a line break, would be a part of it: leave that out",
-        ),
-        (
-            &[("A_HOST", "h"), ("A_PASSWORD", "'hush'")],
-            "A_PASSWORD is \"***\": quotes around it would be a part of it: leave them out",
-        ),
-        (
-            &[("A_HOST", "h"), ("A_USERNAME", " me"), hush],
-            "A_USERNAME is \" me\": white space at its beginning or end would be a part of it: leave that out",
-        ),
-        (
-            &[("A_HOST", "h"), ("B_PREFIX", "\u{feff}app")],
-            "B_PREFIX is \"\\u{feff}app\": the byte order mark (U+FEFF) would be a part of it: save its file without one",
-        ),
-        (
             &[("A_HOST", "h"), ("B_TLS", "maybe"), hush],
             "B_TLS is \"maybe\"; it must be true, yes, on or 1, or else false, no, off or 0",
         ),
@@ -212,9 +187,47 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
             "B_SENTINEL_HOST is \"s:x\"; it must be a port from 1 to 65535, such as 6379",
         ),
     ] {
-        let error = from(variables).unwrap_err();
-        assert_eq!(error.to_string(), expected);
-        assert!(!format!("{error:?}").contains("hush"), "{error:?}");
+        refuses(variables, expected);
+    }
+}
+
+fn refuses(variables: &[(&str, &str)], expected: &str) {
+    let error = from(variables).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    assert!(!format!("{error:?}").contains("hush"), "{error:?}");
+}
+
+#[test]
+fn mistakes_and_unreadable_files_are_named() {
+    let hush = ("A_PASSWORD", "hush");
+    for (variables, expected) in [
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such"), hush][..],
+            "A_PASSWORD and A_PASSWORD_FILE are both set: unset one of them",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such")],
+            "A_PASSWORD_FILE can't be used: the password's file \"/no/such\" can't be read (No such file or directory (os \
+             error 2)): name one that this process may read",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD", "hush\n")],
+            "A_PASSWORD is \"***\": a control character, such as a line break, would be a part of it: leave that out",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD", "'hush'")],
+            "A_PASSWORD is \"***\": quotes around it would be a part of it: leave them out",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_USERNAME", " me"), hush],
+            "A_USERNAME is \" me\": white space at its beginning or end would be a part of it: leave that out",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_PREFIX", "\u{feff}app")],
+            "B_PREFIX is \"\\u{feff}app\": the byte order mark (U+FEFF) would be a part of it: save its file without one",
+        ),
+    ] {
+        refuses(variables, expected);
     }
 }
 
