@@ -64,8 +64,6 @@ mod deadline;
 mod driver;
 mod event;
 pub mod fence;
-#[cfg(feature = "tls")]
-mod files;
 mod health;
 #[cfg(feature = "tower")]
 pub mod leader_only;

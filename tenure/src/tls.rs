@@ -3,6 +3,8 @@
 //! The server's certificate is always verified, by the system's certificate authorities or by those that are
 //! configured. This can't be turned off: a connection to an unknown server protects nothing.
 
+pub(crate) mod files;
+
 use std::fmt;
 use std::io;
 use std::path::{self, Path, PathBuf};
@@ -15,7 +17,6 @@ use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, ConfigBuilder, RootCertStore};
 
-use crate::files;
 use crate::runtime::Connection;
 
 /// Which servers to trust, and the certificate to show them.

@@ -17,8 +17,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::{Secret, StoreError, StoreErrorKind, TextError};
-use crate::files;
 use crate::runtime::Runtime;
+use crate::tls::files;
 
 /// A user and its password.
 #[derive(Clone, Debug, PartialEq, Eq)]

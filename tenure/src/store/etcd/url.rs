@@ -6,11 +6,10 @@ use percent_encoding::percent_decode_str;
 
 use super::config::EtcdConfig;
 use super::config_error::EtcdConfigError;
-use crate::files;
 use crate::store::credentials::{self, CredentialsError};
 use crate::store::host;
 use crate::store::{Secret, TextError};
-use crate::tls::{TlsConfig, TlsError};
+use crate::tls::{TlsConfig, TlsError, files};
 
 const PORT: u16 = 2379;
 

@@ -6,11 +6,10 @@ use url::Url;
 
 use super::config::PostgresConfig;
 use super::config_error::PostgresConfigError;
-use crate::files;
 use crate::store::credentials::{self, CredentialsError};
 use crate::store::host::host;
 use crate::store::{Secret, TextError};
-use crate::tls::{TlsConfig, TlsError};
+use crate::tls::{TlsConfig, TlsError, files};
 
 impl PostgresConfig {
     /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`, where parameters are

@@ -7,11 +7,10 @@ use url::Url;
 
 use super::config::{Address, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
-use crate::files;
 use crate::store::credentials::{self, CredentialsError, Login};
 use crate::store::host::host;
 use crate::store::{Secret, TextError};
-use crate::tls::{TlsConfig, TlsError};
+use crate::tls::{TlsConfig, TlsError, files};
 
 pub(super) const PORT: u16 = 6379;
 pub(super) const SENTINEL_PORT: u16 = 26379;
