@@ -6,8 +6,8 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::effects::leave_out;
 use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::{
-    ClockFault, Fault, FaultKind, LinkFault, LinksFault, NodePlan, Plan, Point, ProcessFault,
-    Settings, StoreFault, Trigger, What, When, Work,
+    Fault, FaultKind, LinkFault, NodePlan, Plan, Point, ProcessFault, Settings, StoreFault,
+    Trigger, What, When, Work,
 };
 use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
@@ -43,43 +43,13 @@ fn of_kind(kind: FaultKind) -> Plan {
         let when = Trigger { point, node: None, of: None, nth: 1, after_ms: FROM_MS };
         vec![Fault { when: When::On(when), for_ms: 1_500, what: ProcessFault::Pause.at(None) }]
     };
-    let (node, permille, most_ms) = (None, 900, 400);
     let faults = match kind {
-        FaultKind::Partition => at(LinkFault::Partition.at(node)),
-        FaultKind::OneWay => at(LinkFault::OneWay { to_store: true }.at(node)),
-        FaultKind::Hold => at(LinkFault::Hold.at(node)),
-        FaultKind::Latency => at(LinkFault::Latency { most_ms }.at(node)),
-        FaultKind::Loss => at(LinkFault::Loss { permille }.at(node)),
-        FaultKind::Duplicate => at(LinkFault::Duplicate { permille, most_ms }.at(node)),
-        FaultKind::Reorder => at(LinkFault::Reorder { permille, most_ms }.at(node)),
-        FaultKind::Cut => at(LinkFault::Cut.at(node)),
-        FaultKind::Swizzle => at(What::Links(LinksFault::Swizzle { step_ms: 50, shift: 1 })),
-        FaultKind::Pause => at(ProcessFault::Pause.at(node)),
         FaultKind::PauseAtGuard => pause_at(Point::Guard),
         FaultKind::PauseAtSend => pause_at(Point::Send),
         FaultKind::PauseAfterSend => pause_at(Point::Sent),
         FaultKind::PauseAtReply => pause_at(Point::Reply),
-        FaultKind::Suspend => at(ProcessFault::Suspend.at(node)),
-        FaultKind::VmStop => at(ProcessFault::VmStop.at(node)),
-        FaultKind::VmRestore => at(ProcessFault::VmRestore.at(node)),
-        FaultKind::ClockStep => at(ClockFault::ClockStep { by_ms: 300 }.at(node)),
-        FaultKind::ClockBack => at(ClockFault::ClockStep { by_ms: -300 }.at(node)),
-        FaultKind::Crash => at(ProcessFault::Crash { power: true }.at(node)),
-        FaultKind::Resign => at(ProcessFault::Resign.at(node)),
-        FaultKind::Leave => at(ProcessFault::Leave.at(node)),
-        FaultKind::Starve => at(ProcessFault::Starve.at(node)),
-        FaultKind::StoreCrash => at(What::Store(StoreFault::StoreCrash)),
-        FaultKind::StoreLoss => at(What::Store(StoreFault::StoreLoss)),
-        FaultKind::StoreRollback => at(What::Store(StoreFault::StoreRollback { back_ms: 1_000 })),
-        FaultKind::Failover => {
-            at(What::Store(StoreFault::Failover { lag_ms: 0, clock_ahead_ms: 0 }))
-        }
-        FaultKind::OldPrimary => at(LinkFault::OldPrimary.at(node)),
-        FaultKind::StoreStall => at(What::Store(StoreFault::StoreStall)),
-        FaultKind::StoreClockStep => at(What::Store(StoreFault::StoreClockStep { by_ms: 300 })),
-        FaultKind::StoreClockBack => at(What::Store(StoreFault::StoreClockStep { by_ms: -300 })),
         FaultKind::Drift => return plan(Vec::new(), 1_000),
-        kind => unreachable!("{kind} needs a real server"),
+        _ => at(kind.example().expect("a fault")),
     };
     plan(faults, 0)
 }

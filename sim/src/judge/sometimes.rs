@@ -14,21 +14,22 @@ use std::collections::BTreeMap;
 
 use crate::judge::State;
 use crate::judge::recent::Recent;
-use crate::plan::{Scope, SimTime};
+use crate::plan::{FaultKind, Scope, SimTime};
 use crate::trace::{Event, Who};
 use candidates::Life;
 use condition::Condition;
-use faults::Faults;
+use faults::{Faults, ShownFaults};
 use store::Store;
 
 /// The names of the conditions that an engine of that scope can meet.
 pub fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
-    Condition::all().filter(move |condition| condition.is_in(scope)).map(Condition::name)
+    let conditions = Condition::all().filter(move |condition| condition.is_in(scope));
+    conditions.map(Condition::name).chain(faults::names(scope.kinds()))
 }
 
 /// The names of all conditions.
 pub fn every_name() -> impl Iterator<Item = &'static str> {
-    Condition::all().map(Condition::name)
+    Condition::all().map(Condition::name).chain(faults::names(FaultKind::ALL))
 }
 
 /// The names of the conditions that only an engine's own leader-only work meets.
@@ -47,6 +48,7 @@ pub struct Sometimes {
     /// Since when there has been no leader, after the first one.
     vacant_since: Option<SimTime>,
     faults: Faults,
+    shown: ShownFaults,
     store: Store,
 }
 
@@ -58,6 +60,7 @@ impl Default for Sometimes {
             led: Recent::default(),
             vacant_since: None,
             faults: Faults::default(),
+            shown: ShownFaults::default(),
             store: Store::default(),
         }
     }
@@ -116,13 +119,19 @@ impl Sometimes {
 
     /// How often each condition was met. Conditions that were never met are included with zero.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        Condition::all().map(|one| (one.name(), self.met[one as usize])).collect()
+        let conditions = Condition::all().map(|one| (one.name(), self.met[one as usize]));
+        let mut counts: BTreeMap<_, _> = conditions.collect();
+        for (name, met) in self.shown.counts() {
+            *counts.entry(name).or_default() += met;
+        }
+        counts
     }
 
     /// Adds the counts of another election of the same run.
     #[cfg(feature = "turmoil")]
     pub(crate) fn beside(&mut self, other: &Self) {
         self.met.iter_mut().zip(other.met).for_each(|(met, others)| *met += others);
+        self.shown.add(&other.shown);
     }
 
     fn met(&mut self, condition: Condition) {

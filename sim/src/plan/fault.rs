@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, What};
+use super::{FaultKind, ProcessFault, What};
 
 /// One fault.
 ///
@@ -90,10 +90,7 @@ impl Fault {
 
     /// The node that it names.
     pub const fn node(&self) -> Option<usize> {
-        match self.what {
-            What::Link { node, .. } | What::Process { node, .. } | What::Clock { node, .. } => node,
-            What::Links(_) | What::Store(_) | What::Operator(_) => None,
-        }
+        self.what.node()
     }
 
     /// The earliest time at which it can begin, in milliseconds of true time.
@@ -106,6 +103,9 @@ impl Fault {
 }
 
 impl Point {
+    /// The points at which a pause is of a kind of its own.
+    pub(super) const OF_PAUSES: [Self; 4] = [Self::Guard, Self::Send, Self::Sent, Self::Reply];
+
     /// The kind of a pause that begins there.
     pub(super) const fn pause(self) -> FaultKind {
         match self {
@@ -114,74 +114,6 @@ impl Point {
             Self::Sent => FaultKind::PauseAfterSend,
             Self::Reply => FaultKind::PauseAtReply,
             Self::Grant | Self::Leads => FaultKind::Pause,
-        }
-    }
-}
-
-impl What {
-    /// The kind of such a fault. A pause that begins on a trigger is of [another kind](Fault::kind).
-    const fn kind(self) -> FaultKind {
-        match self {
-            Self::Clock { fault: ClockFault::ClockStep { by_ms: ..0 }, .. } => FaultKind::ClockBack,
-            Self::Store(StoreFault::StoreClockStep { by_ms: ..0 }) => FaultKind::StoreClockBack,
-            Self::Link { fault, .. } => fault.kind(),
-            Self::Process { fault, .. } => fault.kind(),
-            Self::Clock { fault, .. } => fault.kind(),
-            Self::Links(fault) => fault.kind(),
-            Self::Store(fault) => fault.kind(),
-            Self::Operator(act) => act.kind(),
-        }
-    }
-
-    /// Whether it happens to one node.
-    pub const fn is_of_a_node(&self) -> bool {
-        match self {
-            Self::Link { .. } | Self::Process { .. } | Self::Clock { .. } => true,
-            Self::Links(_) | Self::Store(_) | Self::Operator(_) => false,
-        }
-    }
-
-    /// Whether it needs a process that exists. Other faults of a node affect its machine or its link.
-    pub(super) const fn is_of_a_process(&self) -> bool {
-        matches!(
-            self,
-            Self::Link { fault: LinkFault::Cut | LinkFault::Reset | LinkFault::HalfOpen, .. }
-                | Self::Process {
-                    fault: ProcessFault::Pause
-                        | ProcessFault::Starve
-                        | ProcessFault::NoDescriptors
-                        | ProcessFault::Resign
-                        | ProcessFault::Leave,
-                    ..
-                }
-        )
-    }
-
-    /// Whether the fault stops the process that it strikes until the fault ends.
-    pub(super) const fn stops_a_process(&self) -> bool {
-        matches!(
-            self,
-            Self::Process {
-                fault: ProcessFault::Pause
-                    | ProcessFault::Suspend
-                    | ProcessFault::VmStop
-                    | ProcessFault::Crash { .. },
-                ..
-            }
-        )
-    }
-
-    /// Whether it has a duration. Any other fault happens at one moment.
-    pub const fn lasts(&self) -> bool {
-        match self {
-            Self::Link {
-                fault: LinkFault::Cut | LinkFault::Reset | LinkFault::HalfOpen, ..
-            }
-            | Self::Process { fault: ProcessFault::Resign, .. }
-            | Self::Clock { fault: ClockFault::ClockStep { .. }, .. }
-            | Self::Store(StoreFault::StoreClockStep { .. }) => false,
-            Self::Operator(act) => act.lasts(),
-            Self::Link { .. } | Self::Process { .. } | Self::Links(_) | Self::Store(_) => true,
         }
     }
 }

@@ -1,40 +1,46 @@
 //! A run as data: the same plan gives the same trace.
 
-mod act;
 mod assumption;
+mod broken;
+mod catalogue;
 pub mod clock;
 pub mod draw;
 mod ending;
 mod error;
 mod fault;
 pub mod json;
-mod kind;
 mod program;
 mod schedule;
 mod swarm;
 mod text;
 mod time;
-mod what;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::{Config, ConfigError};
 
-pub use act::Act;
 pub use assumption::Assumption;
+#[cfg(feature = "turmoil")]
+pub(crate) use catalogue::NO_REPLIES;
+pub use catalogue::{
+    Act, ClockFault, FaultKind, LAG_MOST_MS, LinkFault, LinksFault, Place, ProcessFault,
+    RAFT_PAUSE_MOST_MS, StoreFault, UnknownFault, What,
+};
+pub(crate) use catalogue::{Shown, Time};
 pub(crate) use ending::Ending;
 pub use error::PlanError;
 pub use fault::{Asking, Fault, Point, Trigger, When};
-pub use kind::{FaultKind, UnknownFault};
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
-pub use swarm::{Backend, LAG_MOST_MS, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS, Scope, Shows, swarm};
+pub use swarm::{Backend, SILENT_MOST_MS, Scope, Shows, swarm};
 pub use time::SimTime;
 pub(crate) use time::{NANOSECOND, micros, millis, nanos, scaled, scaled_up};
 #[cfg(test)]
 pub(crate) use time::{ms, ns};
-pub use what::{ClockFault, LinkFault, LinksFault, ProcessFault, StoreFault, What};
+
+/// A day in milliseconds: far from where nanoseconds overflow.
+const DAY_MS: u64 = 86_400_000;
 
 /// The version of the plan's format.
 pub const SCHEMA: u32 = 1;

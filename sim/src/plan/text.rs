@@ -2,10 +2,7 @@
 
 use std::fmt::Display;
 
-use super::{
-    ClockFault, Fault, LinkFault, LinksFault, Plan, PlanError, Program, SCHEMA, Settings,
-    StoreFault, What, When,
-};
+use super::{DAY_MS, Fault, Plan, PlanError, Program, SCHEMA, Settings, When};
 use crate::plan::json::{self, SyntaxError};
 
 /// The most candidates. A plan with more is probably a mistake.
@@ -14,8 +11,6 @@ const NODES_MOST: usize = 64;
 const FAULTS_MOST: usize = 10_000;
 /// The longest plan, in bytes.
 const TEXT_MOST: usize = 8 << 20;
-/// A day in milliseconds: far from where nanoseconds overflow.
-const DAY_MS: u64 = 86_400_000;
 /// The largest error of a clock's rate.
 const RATE_MOST_PPM: u64 = 900_000;
 
@@ -89,44 +84,12 @@ impl Plan {
             within(field("for_ms"), fault.for_ms, 0, 0)?;
         }
         is_node("what.node", fault.node())?;
-        match fault.what {
-            What::Link { fault: LinkFault::Loss { permille }, .. } => {
-                within(field("what.loss.permille"), u64::from(permille), 1, 1_000)
-            }
-            What::Link { fault: LinkFault::Latency { most_ms }, .. } => {
-                within(field("what.latency.most_ms"), most_ms, 1, DAY_MS)
-            }
-            What::Link { fault: LinkFault::Throttle { bytes_per_second }, .. } => {
-                let rate = u64::from(bytes_per_second);
-                within(field("what.throttle.bytes_per_second"), rate, 1, u64::from(u32::MAX))
-            }
-            What::Link { fault: LinkFault::Duplicate { permille, most_ms }, .. } => {
-                within(field("what.duplicate.permille"), u64::from(permille), 1, 1_000)?;
-                within(field("what.duplicate.most_ms"), most_ms, 1, DAY_MS)
-            }
-            What::Link { fault: LinkFault::Reorder { permille, most_ms }, .. } => {
-                within(field("what.reorder.permille"), u64::from(permille), 1, 1_000)?;
-                within(field("what.reorder.most_ms"), most_ms, 1, DAY_MS)
-            }
-            What::Links(LinksFault::Swizzle { step_ms, .. }) => {
-                within(field("what.swizzle.step_ms"), step_ms, 1, DAY_MS)
-            }
-            What::Clock { fault: ClockFault::ClockStep { by_ms }, .. } => {
-                within(field("what.clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
-            }
-            What::Store(StoreFault::StoreClockStep { by_ms }) => {
-                within(field("what.store-clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
-            }
-            What::Store(StoreFault::StoreRollback { back_ms }) => {
-                within(field("what.store-rollback.back_ms"), back_ms, 0, DAY_MS)
-            }
-            What::Store(StoreFault::Failover { lag_ms, clock_ahead_ms }) => {
-                within(field("what.failover.lag_ms"), lag_ms, 0, DAY_MS)?;
-                let ahead = clock_ahead_ms.unsigned_abs();
-                within(field("what.failover.clock_ahead_ms"), ahead, 0, DAY_MS)
-            }
-            _ => Ok(()),
+        let name = fault.what.named().name();
+        for (magnitude, value, bounds) in fault.what.bounded() {
+            let field = field(&format!("what.{name}.{magnitude}"));
+            within(field, value, *bounds.start(), *bounds.end())?;
         }
+        Ok(())
     }
 }
 
@@ -170,7 +133,9 @@ fn rate(field: impl Display, ppm: i64) -> Result<(), PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Backend, FaultKind, ProcessFault, Scope, Shows, swarm};
+    use super::super::{
+        Act, Backend, FaultKind, LinkFault, ProcessFault, Scope, Shows, What, swarm,
+    };
     use super::*;
 
     fn plan() -> Plan {

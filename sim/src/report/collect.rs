@@ -8,7 +8,7 @@ use super::messages::Messages;
 use super::senders::Senders;
 use super::tokens::Tokens;
 use crate::judge::properties::Violation;
-use crate::plan::{FaultKind, SimTime};
+use crate::plan::{FaultKind, Place, SimTime};
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
 /// All items of a run, unordered.
@@ -186,10 +186,10 @@ impl Collected {
     fn fault(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let item = Item::new(Kind::Fault, node, at, kind.name()).toned(concerns(kind));
         let item = item.with("fault", kind.about());
-        if is_of_a_moment(kind) {
-            self.items.push(item);
-        } else {
+        if kind.lasts() {
             self.faults.push((kind, item));
+        } else {
+            self.items.push(item);
         }
     }
 
@@ -259,81 +259,11 @@ fn words(reason: Reason) -> &'static str {
     }
 }
 
-const fn is_of_a_moment(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Cut
-            | FaultKind::Reset
-            | FaultKind::HalfOpen
-            | FaultKind::Disconnect
-            | FaultKind::FlushScripts
-            | FaultKind::FlushData
-            | FaultKind::DeleteLog
-            | FaultKind::MoveRaftLeader
-            | FaultKind::DisconnectLeader
-            | FaultKind::Resign
-            | FaultKind::ClockStep
-            | FaultKind::ClockBack
-            | FaultKind::StoreClockStep
-            | FaultKind::StoreClockBack
-    )
-}
-
 /// The component that a fault strikes: a link, a process, or the store.
 const fn concerns(kind: FaultKind) -> &'static str {
-    match kind {
-        FaultKind::Partition
-        | FaultKind::OneWay
-        | FaultKind::Hold
-        | FaultKind::Latency
-        | FaultKind::Loss
-        | FaultKind::Duplicate
-        | FaultKind::Reorder
-        | FaultKind::Cut
-        | FaultKind::Reset
-        | FaultKind::HalfOpen
-        | FaultKind::Throttle
-        | FaultKind::Swizzle => "link",
-        FaultKind::StoreCrash
-        | FaultKind::StoreLoss
-        | FaultKind::StoreRollback
-        | FaultKind::Failover
-        | FaultKind::OldPrimary
-        | FaultKind::StoreStall
-        | FaultKind::StoreClockStep
-        | FaultKind::StoreClockBack
-        | FaultKind::Disconnect
-        | FaultKind::FlushScripts
-        | FaultKind::FlushData
-        | FaultKind::FillMemory
-        | FaultKind::LockRow
-        | FaultKind::LockTable
-        | FaultKind::Pooler
-        | FaultKind::RotatePassword
-        | FaultKind::DeleteLog
-        | FaultKind::KillMember
-        | FaultKind::PauseRaftLeader
-        | FaultKind::MoveRaftLeader
-        | FaultKind::DisconnectLeader
-        | FaultKind::SplitBrain
-        | FaultKind::MoveSlot
-        | FaultKind::FillDisk
-        | FaultKind::ExpireCertificate => "store",
-        FaultKind::Pause
-        | FaultKind::PauseAtGuard
-        | FaultKind::PauseAtSend
-        | FaultKind::PauseAfterSend
-        | FaultKind::PauseAtReply
-        | FaultKind::Suspend
-        | FaultKind::VmStop
-        | FaultKind::VmRestore
-        | FaultKind::ClockStep
-        | FaultKind::ClockBack
-        | FaultKind::Crash
-        | FaultKind::Resign
-        | FaultKind::Leave
-        | FaultKind::Starve
-        | FaultKind::NoDescriptors
-        | FaultKind::Drift => "process",
+    match kind.place() {
+        Place::Link => "link",
+        Place::Process | Place::Clock => "process",
+        Place::Store | Place::Operator => "store",
     }
 }

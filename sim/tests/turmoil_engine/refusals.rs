@@ -4,43 +4,31 @@ use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::{
-    Act, Asking, Fault, LinkFault, PlanError, Point, ProcessFault, Scope, StoreFault, Trigger,
-    What, When,
+    Asking, Fault, FaultKind, PlanError, Point, ProcessFault, Scope, StoreFault, Trigger, What,
+    When,
 };
 
 use super::{at, on, plan};
 
 #[test]
 fn unsupported_faults_are_refused_by_name() {
-    let node = Some(0);
-    let whats = [
-        LinkFault::Loss { permille: 1 }.at(node),
-        LinkFault::Duplicate { permille: 1, most_ms: 1 }.at(node),
-        LinkFault::Reorder { permille: 1, most_ms: 1 }.at(node),
-        ProcessFault::Suspend.at(node),
-        ProcessFault::VmStop.at(node),
-        ProcessFault::VmRestore.at(node),
-        What::Store(StoreFault::StoreRollback { back_ms: 1 }),
-        What::Store(StoreFault::Failover { lag_ms: 1, clock_ahead_ms: 0 }),
-        LinkFault::OldPrimary.at(node),
-        LinkFault::Reset.at(node),
-        LinkFault::HalfOpen.at(node),
-        LinkFault::Throttle { bytes_per_second: 1 }.at(node),
-        ProcessFault::NoDescriptors.at(node),
-        What::Operator(Act::FlushScripts),
-        What::Operator(Act::LockRow),
-    ];
-    for what in whats {
-        let for_ms = u64::from(what.lasts());
-        let (good, bad) = (at(1, 1, What::Store(StoreFault::StoreStall)), at(2, for_ms, what));
-        let error = run(&plan(vec![good, bad]), Judging::default()).unwrap_err();
-        let EngineError::Plan(PlanError::Unsupported { index, kind, engine, .. }) = error else {
+    let has = Scope::Turmoil.kinds();
+    let others: Vec<_> = FaultKind::ALL.into_iter().filter(|kind| !has.contains(kind)).collect();
+    for kind in &others {
+        let what = kind.example().unwrap();
+        let stall = at(1, 1, What::Store(StoreFault::StoreStall));
+        let refused = match kind {
+            FaultKind::PauseAtReply => on(Point::Reply, None, 1, 1, what),
+            _ => at(2, u64::from(what.lasts()), what),
+        };
+        let error = run(&plan(vec![stall, refused]), Judging::default()).unwrap_err();
+        let EngineError::Plan(PlanError::Unsupported { index, kind: of, engine, .. }) = error
+        else {
             panic!("{error:?}");
         };
-        assert_eq!((index, kind, engine), (1, bad.kind(), "turmoil"));
+        assert_eq!((index, of, engine), (1, *kind, "turmoil"));
     }
-    let kinds = Scope::Turmoil.kinds();
-    assert!(whats.iter().all(|what| !kinds.contains(&at(1, 1, *what).kind())));
+    assert!(others.len() > 20, "{others:?}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl<A: Algorithm> World<'_, A> {
                 self.pass_input(node, Input::Resign { again_after: None });
             }
             // Refused before the run.
-            ProcessFault::Starve | ProcessFault::NoDescriptors => {}
+            _ => {}
         }
     }
 
@@ -151,7 +151,7 @@ impl<A: Algorithm> World<'_, A> {
             ProcessFault::VmRestore => self.restore(node, index),
             ProcessFault::Crash { .. } => self.start_again(node),
             ProcessFault::Leave => self.pass_input(node, Input::Campaign),
-            ProcessFault::Resign | ProcessFault::Starve | ProcessFault::NoDescriptors => {}
+            _ => {}
         }
     }
 

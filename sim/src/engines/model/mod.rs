@@ -29,10 +29,7 @@ use std::time::Duration;
 
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
-use crate::plan::{
-    Ending, Fault, FaultKind, LinkFault, Manner, Plan, PlanError, ProcessFault, Program, SimTime,
-    What,
-};
+use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, Scope, SimTime};
 use algorithm::Algorithm;
 use due::Due;
 use messages::of_reply;
@@ -134,27 +131,11 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
         return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
     }
     let refused = |(index, fault): (usize, &Fault)| {
-        let why = why_not(fault.what)?;
-        Some(PlanError::Unsupported { index, kind: fault.kind(), engine: "model", why })
+        let kind = fault.kind();
+        let why = Scope::Model.why_not(kind)?;
+        Some(PlanError::Unsupported { index, kind, engine: "model", why })
     };
     plan.faults.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
-}
-
-const fn why_not(what: What) -> Option<&'static str> {
-    match what {
-        What::Process { fault: ProcessFault::Starve, .. } => {
-            Some("has no driver's task: the process drives its candidate")
-        }
-        What::Link {
-            fault: LinkFault::Reset | LinkFault::HalfOpen | LinkFault::Throttle { .. },
-            ..
-        } => Some("has messages, and no bytes and no ends of connections"),
-        What::Process { fault: ProcessFault::NoDescriptors, .. } => {
-            Some("has processes without file descriptors")
-        }
-        What::Operator(_) => Some("has a store without a server that an operator could reach"),
-        _ => None,
-    }
 }
 
 struct Run<'a, A: Algorithm> {

@@ -1,6 +1,5 @@
 //! Conditions on candidates, their leads and their messages.
 
-use super::faults::CUTS_OFF;
 use super::{Condition, Sometimes};
 use crate::judge::State;
 use crate::plan::{FaultKind, SimTime};
@@ -62,7 +61,7 @@ impl Sometimes {
         let led = state.leads(who);
         if led.is_some() && led != self.lives.of(who).given_up {
             // Its clock alone has ended the lead.
-            let cut_off = self.faults.strike(who.node, &CUTS_OFF);
+            let cut_off = self.faults.strike(who.node, &FaultKind::CUTS_OFF);
             self.met_if(Condition::LedWhilePartitioned, cut_off);
             let is_paused = self.faults.strike(who.node, &FaultKind::PAUSES);
             self.met_if(Condition::LeaderPausedPastItsLease, is_paused);
@@ -87,7 +86,7 @@ impl Sometimes {
             Reason::Resigned => {
                 self.store.tenures.of(token).resigned = true;
                 self.met_if(Condition::ResignedUnderWork, works);
-                let cut_off = self.faults.strike(who.node, &CUTS_OFF);
+                let cut_off = self.faults.strike(who.node, &FaultKind::CUTS_OFF);
                 self.met_if(Condition::ResignedWhileCutOff, cut_off);
             }
             Reason::RenewFailed | Reason::Other => {}

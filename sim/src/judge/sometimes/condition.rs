@@ -1,6 +1,7 @@
-//! The conditions, their names, and the engines that can meet them.
+//! The conditions, their names, and the engines that can meet them. Those that show a kind of fault are in its row in the
+//! catalogue of faults.
 
-use crate::plan::{Act, Scope, Shows};
+use crate::plan::{FaultKind, Scope, Shows};
 
 /// A situation that a campaign should have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,57 +82,9 @@ pub(super) enum Condition {
     AllNodesCutOff,
     /// A fault that began while at least two others lasted.
     SeveralFaultsAtOnce,
-    /// A step of a leader's clock, forward or back.
-    ClockSteppedUnderALeader,
-    /// A step of the store's clock, forward or back, while there was a leader.
-    StoreClockSteppedUnderALeader,
-    /// A store restored to older data while there was a leader.
-    StoreRolledBackUnderALeader,
-    /// A promotion of a replica while there was a leader.
-    FailoverUnderALeader,
-    /// A machine suspended while its candidate led.
-    LeaderSuspended,
-    /// A virtual machine stopped while its candidate led.
-    LeaderStoppedWithItsClocks,
-    /// A virtual machine restored to a snapshot in which its candidate led.
-    LeaderSnapshot,
-    /// A leader whose connections had lost the server's end.
-    HalfOpenUnderALeader,
-    /// An end of all connections by the server while there was a leader.
-    DisconnectedUnderALeader,
-    /// A server that forgot its scripts while there was a leader.
-    ScriptsFlushedUnderALeader,
-    /// A deletion of all data by an operator while there was a leader.
-    DataFlushedUnderALeader,
-    /// A request that the server refused because its memory was full.
-    GrantRefusedForMemory,
-    /// A request that waited for a locked row, up to its unlocking under a leader.
-    RowLockedUnderALeader,
-    /// A request that waited for a locked table, up to its unlocking under a leader.
-    TableLockedUnderALeader,
-    /// A candidate learned that a pooler had been put in front of the server, while one led.
-    PoolerUnderALeader,
-    /// The server refused the password of a candidate while one led.
-    LoginRefusedUnderALeader,
-    /// The files beside the store's file were deleted while a candidate led.
-    LogDeletedUnderALeader,
-    /// Candidates lost their connections to a member that was killed while one of them led.
-    MemberKilledUnderALeader,
-    /// The members elected another leader in place of a paused one, while a candidate led.
-    RaftLeaderPausedUnderALeader,
-    /// The members' leadership moved while a candidate led.
-    RaftLeaderMovedUnderALeader,
-    /// The server ended the connection of a leader alone.
-    LeaderDisconnected,
-    /// A candidate was redirected to the primary that a slot was moved to, up to the end of the move under a leader.
-    SlotMovedUnderALeader,
-    /// A request that was refused for lack of space on the disk while a candidate led.
-    DiskFullUnderALeader,
-    /// A candidate refused the server for its expired certificate while one led.
-    CertificateExpiredUnderALeader,
 }
 
-/// All conditions in order: the name, and whether only the model engine can meet it.
+/// All conditions in order: the name, and which engines can meet it.
 const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::TakeoverAfterExpiry, "takeover-after-expiry", Needs::Any),
     (Condition::GracefulHandover, "graceful-handover", Needs::Any),
@@ -143,7 +96,11 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::QuarantineWaited, "quarantine-after-store-loss", Needs::Any),
     (Condition::StoreLostDataUnderALeader, "store-lost-data-under-a-leader", Needs::Any),
     (Condition::LeaderCrashed, "leader-crashed", Needs::Any),
-    (Condition::LedWhilePartitioned, "led-while-partitioned-and-ended-itself", Needs::Network),
+    (
+        Condition::LedWhilePartitioned,
+        "led-while-partitioned-and-ended-itself",
+        Needs::Fault(&[FaultKind::Partition]),
+    ),
     (Condition::LeaderPausedPastItsLease, "leader-paused-past-its-lease", Needs::Any),
     (Condition::ResignedUnderWork, "resigned-under-work", Needs::Any),
     (Condition::ReleaseAfterDrain, "release-after-drain", Needs::Any),
@@ -157,76 +114,28 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::RenewedAtTheLastMoment, "renewal-at-the-last-moment", Needs::Model),
     (Condition::RenewalAfterRelease, "duplicate-renewal-after-release", Needs::Model),
     (Condition::LateAcquireRefused, "late-duplicate-acquire-refused", Needs::Model),
-    (Condition::OldPrimaryAcknowledged, "old-primary-acknowledged", Needs::OldPrimary),
+    (
+        Condition::OldPrimaryAcknowledged,
+        "old-primary-acknowledged",
+        Needs::Fault(&[FaultKind::OldPrimary, FaultKind::SplitBrain]),
+    ),
     (Condition::RenewalReplyLost, "renewal-reply-lost", Needs::Changes),
     (Condition::LateReply, "reply-after-the-next-request", Needs::Model),
     (Condition::ReplyOvertaken, "reply-overtaken", Needs::Model),
     (Condition::PauseBetweenCheckAndEffect, "pause-between-check-and-effect", Needs::Any),
     (Condition::EffectAfterTheLead, "effect-after-the-lead", Needs::Any),
     (Condition::LeaderSuperseded, "superseded-leader-stepped-down", Needs::Any),
-    (Condition::ResignedWhileCutOff, "resigned-while-cut-off", Needs::Network),
+    (
+        Condition::ResignedWhileCutOff,
+        "resigned-while-cut-off",
+        Needs::Fault(&[FaultKind::Partition]),
+    ),
     (Condition::RestartedNodeLedAgain, "restarted-node-leads-again", Needs::Any),
     (Condition::NobodyLedForALease, "nobody-led-for-a-lease", Needs::Any),
     (Condition::CrashedInAQuarantine, "crash-within-a-quarantine", Needs::Any),
     (Condition::StoreReplacedInAQuarantine, "store-replaced-within-a-quarantine", Needs::Any),
-    (Condition::AllNodesCutOff, "all-nodes-cut-off", Needs::Network),
+    (Condition::AllNodesCutOff, "all-nodes-cut-off", Needs::Fault(&[FaultKind::Partition])),
     (Condition::SeveralFaultsAtOnce, "several-faults-at-once", Needs::Any),
-    (Condition::ClockSteppedUnderALeader, "clock-stepped-under-a-leader", Needs::Any),
-    (
-        Condition::StoreClockSteppedUnderALeader,
-        "store-clock-stepped-under-a-leader",
-        Needs::StoreClock,
-    ),
-    (Condition::StoreRolledBackUnderALeader, "store-rolled-back-under-a-leader", Needs::Model),
-    (Condition::FailoverUnderALeader, "failover-under-a-leader", Needs::Replicas),
-    (Condition::LeaderSuspended, "leader-suspended", Needs::Model),
-    (Condition::LeaderStoppedWithItsClocks, "leader-stopped-with-its-clocks", Needs::Model),
-    (Condition::LeaderSnapshot, "leader-restored-from-a-snapshot", Needs::Model),
-    (Condition::HalfOpenUnderALeader, "half-open-under-a-leader", Needs::RealNetwork),
-    (
-        Condition::DisconnectedUnderALeader,
-        "disconnected-under-a-leader",
-        Needs::Act(Act::Disconnect),
-    ),
-    (
-        Condition::ScriptsFlushedUnderALeader,
-        "scripts-flushed-under-a-leader",
-        Needs::Act(Act::FlushScripts),
-    ),
-    (Condition::DataFlushedUnderALeader, "data-flushed-under-a-leader", Needs::Act(Act::FlushData)),
-    (Condition::GrantRefusedForMemory, "grant-refused-for-memory", Needs::Act(Act::FillMemory)),
-    (Condition::RowLockedUnderALeader, "row-locked-under-a-leader", Needs::Act(Act::LockRow)),
-    (Condition::TableLockedUnderALeader, "table-locked-under-a-leader", Needs::Act(Act::LockTable)),
-    (Condition::PoolerUnderALeader, "pooler-under-a-leader", Needs::Act(Act::Pooler)),
-    (
-        Condition::LoginRefusedUnderALeader,
-        "login-refused-under-a-leader",
-        Needs::Act(Act::RotatePassword),
-    ),
-    (Condition::LogDeletedUnderALeader, "log-deleted-under-a-leader", Needs::Act(Act::DeleteLog)),
-    (
-        Condition::MemberKilledUnderALeader,
-        "member-killed-under-a-leader",
-        Needs::Act(Act::KillMember),
-    ),
-    (
-        Condition::RaftLeaderPausedUnderALeader,
-        "raft-leader-paused-under-a-leader",
-        Needs::Act(Act::PauseRaftLeader),
-    ),
-    (
-        Condition::RaftLeaderMovedUnderALeader,
-        "raft-leader-moved-under-a-leader",
-        Needs::Act(Act::MoveRaftLeader),
-    ),
-    (Condition::LeaderDisconnected, "leader-disconnected", Needs::Act(Act::DisconnectLeader)),
-    (Condition::SlotMovedUnderALeader, "slot-moved-under-a-leader", Needs::Act(Act::MoveSlot)),
-    (Condition::DiskFullUnderALeader, "disk-full-under-a-leader", Needs::Act(Act::FillDisk)),
-    (
-        Condition::CertificateExpiredUnderALeader,
-        "certificate-expired-under-a-leader",
-        Needs::Act(Act::ExpireCertificate),
-    ),
 ];
 
 /// Which engines can meet a condition.
@@ -234,31 +143,21 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
 enum Needs {
     /// Every engine.
     Any,
-    /// A network between candidates and the store.
-    Network,
-    /// A network of real connections.
-    RealNetwork,
-    /// A real server to which that can be done.
-    Act(Act),
-    /// Replicas, in an engine with real servers or in the model.
-    Replicas,
-    /// A primary that is replaced while candidates reach it: in the model, and with sentinels.
-    OldPrimary,
+    /// One that has a fault of one of these kinds.
+    Fault(&'static [FaultKind]),
     /// A store that shows each change of a record.
     Changes,
     /// A store that shows each request.
     Requests,
-    /// A store whose clock can be set.
-    StoreClock,
     /// An engine that simulates: a store that shows what it refuses, and faults that strike within a millisecond.
     Simulation,
-    /// The model engine alone: messages that overtake each other, replicas, machines that sleep or are restored.
+    /// The model engine alone: messages that overtake each other.
     Model,
 }
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::CertificateExpiredUnderALeader;
+    const LAST: Self = Self::SeveralFaultsAtOnce;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1
@@ -285,27 +184,19 @@ impl Condition {
 
     /// Whether an engine of that scope can meet it.
     pub(super) fn is_in(self, scope: Scope) -> bool {
-        match scope {
-            Scope::Model => !matches!(ALL[self as usize].2, Needs::RealNetwork | Needs::Act(_)),
-            Scope::Turmoil => !matches!(
-                ALL[self as usize].2,
-                Needs::Model
-                    | Needs::Replicas
-                    | Needs::OldPrimary
-                    | Needs::RealNetwork
-                    | Needs::Act(_)
-            ),
-            Scope::Real(backend) => match ALL[self as usize].2 {
-                Needs::Any => true,
-                Needs::Network | Needs::RealNetwork => backend.has_network,
-                Needs::Act(act) => backend.acts.contains(&act),
-                Needs::Replicas => backend.fails_over,
-                Needs::OldPrimary => backend.acts.contains(&Act::SplitBrain),
-                Needs::StoreClock => backend.sets_clock,
-                Needs::Changes => backend.shows >= Shows::Changes,
-                Needs::Requests => backend.shows >= Shows::Requests,
-                Needs::Simulation | Needs::Model => false,
-            },
+        match (ALL[self as usize].2, scope) {
+            (Needs::Any, _)
+            | (
+                Needs::Changes | Needs::Requests | Needs::Simulation,
+                Scope::Model | Scope::Turmoil,
+            )
+            | (Needs::Model, Scope::Model) => true,
+            (Needs::Fault(kinds), _) => kinds.iter().any(|kind| scope.draws(*kind)),
+            (Needs::Changes, Scope::Real(backend)) => backend.shows >= Shows::Changes,
+            (Needs::Requests, Scope::Real(backend)) => backend.shows >= Shows::Requests,
+            (Needs::Simulation | Needs::Model, Scope::Real(_)) | (Needs::Model, Scope::Turmoil) => {
+                false
+            }
         }
     }
 }

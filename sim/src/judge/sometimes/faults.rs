@@ -3,30 +3,8 @@
 use super::{Condition, Sometimes, take};
 use crate::judge::State;
 use crate::judge::recent::Recent;
-use crate::plan::{FaultKind, SimTime};
+use crate::plan::{FaultKind, Shown, SimTime, Time};
 use crate::trace::Who;
-
-pub(super) const CUTS_OFF: [FaultKind; 4] =
-    [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
-/// Faults that are over as soon as they have had their effect.
-const MOMENTARY: [FaultKind; 16] = [
-    FaultKind::Cut,
-    FaultKind::Reset,
-    FaultKind::HalfOpen,
-    FaultKind::Disconnect,
-    FaultKind::FlushScripts,
-    FaultKind::FlushData,
-    FaultKind::DeleteLog,
-    FaultKind::MoveRaftLeader,
-    FaultKind::DisconnectLeader,
-    FaultKind::Resign,
-    FaultKind::ClockStep,
-    FaultKind::ClockBack,
-    FaultKind::StoreClockStep,
-    FaultKind::StoreClockBack,
-    FaultKind::VmRestore,
-    FaultKind::Drift,
-];
 
 /// The number of simultaneous faults that counts as several.
 const SEVERAL: usize = 3;
@@ -39,6 +17,39 @@ pub(super) struct Faults {
     last_pause: Recent<usize, SimTime>,
     /// The nodes of which a snapshot was taken while they led.
     snapshots: Vec<usize>,
+}
+
+/// How often faults of each kind have met the condition that shows the kind.
+#[derive(Clone, Debug)]
+pub(super) struct ShownFaults([u64; FaultKind::ALL.len()]);
+
+impl Default for ShownFaults {
+    fn default() -> Self {
+        Self([0; FaultKind::ALL.len()])
+    }
+}
+
+impl ShownFaults {
+    /// The names of the conditions that show kinds, and how often each was met. Kinds may share one.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let named = |kind: FaultKind| Some((kind.shown_by()?.name(), self.0[kind as usize]));
+        FaultKind::ALL.into_iter().filter_map(named)
+    }
+
+    #[cfg(feature = "turmoil")]
+    pub(super) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(met, others)| *met += others);
+    }
+}
+
+/// The names of the conditions that show one of those kinds, each once: kinds that share one are neighbours.
+pub(super) fn names(
+    kinds: impl IntoIterator<Item = FaultKind>,
+) -> impl Iterator<Item = &'static str> {
+    let shown_by = kinds.into_iter().filter_map(FaultKind::shown_by);
+    let mut names: Vec<_> = shown_by.map(Shown::name).collect();
+    names.dedup();
+    names.into_iter()
 }
 
 impl Faults {
@@ -79,70 +90,9 @@ impl Sometimes {
         node: Option<usize>,
         state: &State,
     ) {
-        let strikes_a_leader =
-            node.map_or(!state.leaders().is_empty(), |node| state.leader_of(node).is_some());
-        match kind {
-            FaultKind::ClockStep | FaultKind::ClockBack => {
-                self.met_if(Condition::ClockSteppedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::StoreClockStep | FaultKind::StoreClockBack => {
-                self.met_if(Condition::StoreClockSteppedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::StoreRollback => {
-                self.met_if(Condition::StoreRolledBackUnderALeader, strikes_a_leader);
-            }
-            FaultKind::Failover => self.met_if(Condition::FailoverUnderALeader, strikes_a_leader),
-            FaultKind::HalfOpen => self.met_if(Condition::HalfOpenUnderALeader, strikes_a_leader),
-            FaultKind::Disconnect => {
-                self.met_if(Condition::DisconnectedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::FlushScripts => {
-                self.met_if(Condition::ScriptsFlushedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::FlushData => {
-                self.met_if(Condition::DataFlushedUnderALeader, strikes_a_leader);
-            }
-            // Only a vacant lease is granted, so there is no leader.
-            FaultKind::FillMemory => self.met(Condition::GrantRefusedForMemory),
-            FaultKind::LockRow => self.met_if(Condition::RowLockedUnderALeader, strikes_a_leader),
-            FaultKind::LockTable => {
-                self.met_if(Condition::TableLockedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::Pooler => self.met_if(Condition::PoolerUnderALeader, strikes_a_leader),
-            FaultKind::RotatePassword => {
-                self.met_if(Condition::LoginRefusedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::DeleteLog => {
-                self.met_if(Condition::LogDeletedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::KillMember => {
-                self.met_if(Condition::MemberKilledUnderALeader, strikes_a_leader);
-            }
-            FaultKind::PauseRaftLeader => {
-                self.met_if(Condition::RaftLeaderPausedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::MoveRaftLeader => {
-                self.met_if(Condition::RaftLeaderMovedUnderALeader, strikes_a_leader);
-            }
-            FaultKind::DisconnectLeader => {
-                self.met_if(Condition::LeaderDisconnected, strikes_a_leader);
-            }
-            FaultKind::MoveSlot => self.met_if(Condition::SlotMovedUnderALeader, strikes_a_leader),
-            FaultKind::FillDisk => self.met_if(Condition::DiskFullUnderALeader, strikes_a_leader),
-            FaultKind::ExpireCertificate => {
-                self.met_if(Condition::CertificateExpiredUnderALeader, strikes_a_leader);
-            }
-            FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
-            FaultKind::VmStop => {
-                self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);
-            }
-            FaultKind::VmRestore => {
-                let led = node.is_some_and(|node| take(&mut self.faults.snapshots, &node));
-                self.met_if(Condition::LeaderSnapshot, led);
-            }
-            _ => {}
-        }
-        if MOMENTARY.contains(&kind) {
+        self.show(kind, node, state);
+        // Any other fault is over with its effect, or is there for the whole run.
+        if kind.time() != Time::Lasts {
             return;
         }
         let was_cut_off = self.all_are_cut_off();
@@ -156,6 +106,22 @@ impl Sometimes {
         self.met_if(Condition::AllNodesCutOff, !was_cut_off && self.all_are_cut_off());
     }
 
+    /// The condition that shows the kind is met, unless it is about a leader and the fault has struck none.
+    fn show(&mut self, kind: FaultKind, node: Option<usize>, state: &State) {
+        let is_met = match kind.shown_by() {
+            None => false,
+            Some(Shown::ByItsEffect(_)) => true,
+            // It led when its snapshot was taken.
+            Some(Shown::UnderALeader(_)) if kind == FaultKind::VmRestore => {
+                node.is_some_and(|node| take(&mut self.faults.snapshots, &node))
+            }
+            Some(Shown::UnderALeader(_)) => {
+                node.map_or(!state.leaders().is_empty(), |node| state.leader_of(node).is_some())
+            }
+        };
+        self.shown.0[kind as usize] += u64::from(is_met);
+    }
+
     pub(super) fn healed(&mut self, kind: FaultKind, node: Option<usize>) {
         if let Some(node) = node
             && FaultKind::PAUSES.contains(&kind)
@@ -167,6 +133,7 @@ impl Sometimes {
 
     fn all_are_cut_off(&self) -> bool {
         let mut alive = self.lives.iter().map(|(who, _)| who.node);
-        self.lives.iter().count() > 1 && alive.all(|node| self.faults.strike(node, &CUTS_OFF))
+        self.lives.iter().count() > 1
+            && alive.all(|node| self.faults.strike(node, &FaultKind::CUTS_OFF))
     }
 }

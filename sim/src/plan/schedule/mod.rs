@@ -187,7 +187,7 @@ impl Schedule {
 
     fn begin(&mut self, strike: Strike, ends: SimTime, now: SimTime) -> Option<Step> {
         let is_down = strike.node.is_some_and(|node| self.down[node] > 0);
-        if is_down && strike.what.is_of_a_process() {
+        if is_down && strike.kind.needs_a_process() {
             return None;
         }
         if strike.what.lasts() {
@@ -240,7 +240,7 @@ impl Schedule {
 fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     match point {
         Point::Guard => {
-            fault.what.stops_a_process() && (fault.node().is_none() || fault.node() == node)
+            fault.kind().stops_a_process() && (fault.node().is_none() || fault.node() == node)
         }
         Point::Send | Point::Sent | Point::Reply | Point::Grant | Point::Leads => true,
     }

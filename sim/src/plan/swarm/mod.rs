@@ -5,11 +5,12 @@ mod aims;
 mod faults;
 mod settings;
 
+use super::catalogue::{Need, Real};
 use super::clock::PPM;
 use super::{Act, FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::plan::draw::Draw;
 use aims::Aim;
-pub use faults::{LAG_MOST_MS, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS};
+pub use faults::SILENT_MOST_MS;
 
 /// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,16 @@ pub enum Shows {
 }
 
 impl Backend {
+    /// Whether it has what a fault of that kind needs.
+    fn has(self, need: Need, kind: FaultKind) -> bool {
+        match need {
+            Need::Network => self.has_network,
+            Need::Replica => self.fails_over,
+            Need::Clock => self.sets_clock,
+            Need::Act => Act::of_kind(kind).is_some_and(|act| self.acts.contains(&act)),
+        }
+    }
+
     /// Whether its leases may end much too early.
     const fn is_coarse(self) -> bool {
         self.granularity_ms > 1
@@ -68,50 +79,23 @@ impl Scope {
         FaultKind::ALL.into_iter().filter(|kind| self.draws(*kind)).collect()
     }
 
-    fn draws(self, kind: FaultKind) -> bool {
+    /// Why its engine can't carry out faults of that kind; `None` if it can, and its plans may have them.
+    pub(crate) fn why_not(self, kind: FaultKind) -> Option<&'static str> {
+        let row = kind.row();
         match self {
-            Self::Model => kind != FaultKind::Starve && !kind.is_of_real_servers(),
-            Self::Turmoil => {
-                !kind.is_of_real_servers()
-                    && !matches!(
-                        kind,
-                        FaultKind::Loss
-                            | FaultKind::Duplicate
-                            | FaultKind::Reorder
-                            | FaultKind::PauseAtReply
-                            | FaultKind::Suspend
-                            | FaultKind::VmStop
-                            | FaultKind::VmRestore
-                            | FaultKind::StoreRollback
-                            | FaultKind::Failover
-                            | FaultKind::OldPrimary
-                    )
-            }
-            Self::Real(backend) => match kind {
-                FaultKind::Partition
-                | FaultKind::OneWay
-                | FaultKind::Hold
-                | FaultKind::Latency
-                | FaultKind::Cut
-                | FaultKind::Reset
-                | FaultKind::HalfOpen
-                | FaultKind::Throttle
-                | FaultKind::NoDescriptors
-                | FaultKind::Swizzle => backend.has_network,
-                FaultKind::Loss
-                | FaultKind::Duplicate
-                | FaultKind::Reorder
-                | FaultKind::Starve
-                | FaultKind::Suspend
-                | FaultKind::VmStop
-                | FaultKind::VmRestore
-                | FaultKind::StoreRollback
-                | FaultKind::OldPrimary => false,
-                FaultKind::StoreClockStep | FaultKind::StoreClockBack => backend.sets_clock,
-                FaultKind::Failover => backend.fails_over,
-                _ => Act::of_kind(kind).is_none_or(|act| backend.acts.contains(&act)),
+            Self::Model => row.not_in_model,
+            Self::Turmoil => row.not_in_turmoil,
+            Self::Real(backend) => match row.real {
+                Real::Has => None,
+                Real::Needs(need, why) => (!backend.has(need, kind)).then_some(why),
+                Real::Lacks(why) => Some(why),
             },
         }
+    }
+
+    /// Whether its plans may have faults of that kind.
+    pub(crate) fn draws(self, kind: FaultKind) -> bool {
+        self.why_not(kind).is_none()
     }
 
     /// Whether the store's clock can have a rate of its own.

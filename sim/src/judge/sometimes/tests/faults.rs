@@ -1,8 +1,8 @@
 //! Conditions on faults, and on the leader that they strike.
 
-use super::super::faults::CUTS_OFF;
 use super::*;
 use crate::judge::properties::history::{crashed, leads, leads_no_more, n, stepped_down};
+use crate::plan::Shown;
 use crate::trace::Reason;
 
 fn led() -> (u64, Event) {
@@ -16,7 +16,7 @@ fn ended() -> (u64, Event) {
 #[test]
 fn ended_by_its_clock_during_a_fault() {
     for (kinds, condition) in [
-        (&CUTS_OFF[..], Condition::LedWhilePartitioned),
+        (&FaultKind::CUTS_OFF[..], Condition::LedWhilePartitioned),
         (&FaultKind::PAUSES, Condition::LeaderPausedPastItsLease),
     ] {
         for &kind in kinds {
@@ -88,57 +88,28 @@ fn resigned_while_cut_off() {
     );
 }
 
-#[test]
-fn faults_of_a_leader() {
-    for (kind, condition) in [
-        (FaultKind::ClockStep, Condition::ClockSteppedUnderALeader),
-        (FaultKind::ClockBack, Condition::ClockSteppedUnderALeader),
-        (FaultKind::HalfOpen, Condition::HalfOpenUnderALeader),
-        (FaultKind::Suspend, Condition::LeaderSuspended),
-        (FaultKind::VmStop, Condition::LeaderStoppedWithItsClocks),
-    ] {
-        meets(condition, &[led(), (2, fault(kind, 0))]);
-        let another = [led(), (2, fault(kind, 1))];
-        let too_late = [led(), ended(), (91, fault(kind, 0))];
-        misses(condition, &[&another, &too_late, &[led(), (2, fault(FaultKind::Pause, 0))]]);
-    }
+/// How often a history meets the condition that shows a kind.
+fn shows(kind: FaultKind, history: &[(u64, Event)]) -> u64 {
+    counts(history)[kind.shown_by().expect("a condition").name()]
 }
 
 #[test]
-fn faults_of_the_store_under_a_leader() {
-    for (kind, condition) in [
-        (FaultKind::StoreClockStep, Condition::StoreClockSteppedUnderALeader),
-        (FaultKind::StoreClockBack, Condition::StoreClockSteppedUnderALeader),
-        (FaultKind::StoreRollback, Condition::StoreRolledBackUnderALeader),
-        (FaultKind::Failover, Condition::FailoverUnderALeader),
-        (FaultKind::Disconnect, Condition::DisconnectedUnderALeader),
-        (FaultKind::FlushScripts, Condition::ScriptsFlushedUnderALeader),
-        (FaultKind::FlushData, Condition::DataFlushedUnderALeader),
-        (FaultKind::LockRow, Condition::RowLockedUnderALeader),
-        (FaultKind::LockTable, Condition::TableLockedUnderALeader),
-        (FaultKind::Pooler, Condition::PoolerUnderALeader),
-        (FaultKind::RotatePassword, Condition::LoginRefusedUnderALeader),
-        (FaultKind::DeleteLog, Condition::LogDeletedUnderALeader),
-        (FaultKind::KillMember, Condition::MemberKilledUnderALeader),
-        (FaultKind::PauseRaftLeader, Condition::RaftLeaderPausedUnderALeader),
-        (FaultKind::MoveRaftLeader, Condition::RaftLeaderMovedUnderALeader),
-        (FaultKind::DisconnectLeader, Condition::LeaderDisconnected),
-        (FaultKind::MoveSlot, Condition::SlotMovedUnderALeader),
-        (FaultKind::FillDisk, Condition::DiskFullUnderALeader),
-        (FaultKind::ExpireCertificate, Condition::CertificateExpiredUnderALeader),
-    ] {
-        meets(condition, &[led(), (2, of_the_store(kind))]);
-        let too_late = [led(), ended(), (91, of_the_store(kind))];
-        let another = [led(), (2, of_the_store(FaultKind::StoreStall))];
-        misses(condition, &[&too_late, &another]);
+fn kinds_are_shown_under_a_leader() {
+    let shown = FaultKind::ALL.into_iter().filter_map(|kind| Some((kind, kind.shown_by()?)));
+    for (kind, by) in shown.filter(|(kind, _)| *kind != FaultKind::VmRestore) {
+        let node = kind.example().and_then(|what| what.is_of_a_node().then_some(0));
+        let effect = |node| Event::Effect { kind, node };
+        let other = Event::Effect { kind: FaultKind::StoreStall, node: None };
+        let needs_a_leader = matches!(by, Shown::UnderALeader(_));
+        assert_eq!(shows(kind, &[led(), (2, effect(node))]), 1, "{kind}");
+        let late = shows(kind, &[led(), ended(), (91, effect(node))]);
+        assert_eq!(late, u64::from(!needs_a_leader), "{kind}");
+        assert_eq!(shows(kind, &[led(), (2, other)]), 0, "{kind}");
+        if node.is_some() {
+            assert_eq!(shows(kind, &[led(), (2, effect(Some(1)))]), 0, "{kind}");
+        }
     }
-}
-
-#[test]
-fn grant_refused_for_memory() {
-    let condition = Condition::GrantRefusedForMemory;
-    meets(condition, &[(2, of_the_store(FaultKind::FillMemory))]);
-    misses(condition, &[&[(2, of_the_store(FaultKind::StoreStall))]]);
+    assert!(FaultKind::FillMemory.shown_by().is_some_and(|by| matches!(by, Shown::ByItsEffect(_))));
 }
 
 #[test]
@@ -146,15 +117,26 @@ fn leader_restored_from_a_snapshot() {
     let kind = FaultKind::VmRestore;
     let taken = (2, Event::Fault { kind, node: Some(0) });
     let back = |node| (99, fault(kind, node));
-    meets(Condition::LeaderSnapshot, &[led(), taken.clone(), ended(), back(0)]);
-    misses(
-        Condition::LeaderSnapshot,
-        &[
-            &[led(), taken.clone(), back(1)],
-            &[led(), taken.clone(), (99, healed(kind, 0))],
-            &[led(), ended(), (95, Event::Fault { kind, node: Some(0) }), back(0)],
-        ],
-    );
+    assert_eq!(shows(kind, &[led(), taken.clone(), ended(), back(0)]), 1);
+    let late = (95, Event::Fault { kind, node: Some(0) });
+    for history in [
+        &[led(), taken.clone(), back(1)][..],
+        &[led(), taken, (99, healed(kind, 0))],
+        &[led(), ended(), late, back(0)],
+    ] {
+        assert_eq!(shows(kind, history), 0, "{history:?}");
+    }
+}
+
+#[test]
+fn a_restored_machine_and_drift_do_not_last() {
+    let pause = |node| (1, fault(FaultKind::Pause, node));
+    for (kind, node) in [(FaultKind::VmRestore, Some(2)), (FaultKind::Drift, None)] {
+        misses(
+            Condition::SeveralFaultsAtOnce,
+            &[&[pause(0), (2, Event::Effect { kind, node }), pause(1)]],
+        );
+    }
 }
 
 #[test]
@@ -164,8 +146,8 @@ fn an_ordered_fault_without_effect_meets_nothing() {
         .flat_map(|kind| [None, Some(0)].map(|node| (2, Event::Fault { kind, node })));
     let ends = [(89, stepped_down(n(0), 7, Reason::Expired)), ended()];
     let history: Vec<_> = [led()].into_iter().chain(all).chain(ends).collect();
-    let met: Vec<_> = Condition::all().filter(|one| times(*one, &history) > 0).collect();
-    assert_eq!(met, [Condition::LeaderExpiredByClock]);
+    let met: Vec<_> = counts(&history).into_iter().filter(|(_, times)| *times > 0).collect();
+    assert_eq!(met, [(Condition::LeaderExpiredByClock.name(), 1)]);
 }
 
 #[test]
