@@ -222,7 +222,9 @@ mod tests {
 
     fn state(events: &[Event]) -> State {
         let mut state = State::default();
-        events.iter().for_each(|event| state.observe(ns(1), event));
+        for event in events {
+            state.observe(ns(1), event);
+        }
         state
     }
 

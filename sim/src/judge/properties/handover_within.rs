@@ -111,11 +111,11 @@ impl Property for HandoverWithin {
 
     fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
-            Event::ResignAsked { who, .. } | Event::Crashed { who } => {
-                // It may be the one that was about to lead.
-                if state.asker(who).acquires() {
-                    self.nothing_is_due();
-                }
+            // It may be the one that was about to lead.
+            Event::ResignAsked { who, .. } | Event::Crashed { who }
+                if state.asker(who).acquires() =>
+            {
+                self.nothing_is_due();
             }
             Event::Store(ref step) => self.stepped(at, step, state),
             Event::Hinted { who } => self.hinted(at, who, state),

@@ -11,7 +11,7 @@ use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// Elections and step-downs alternate.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OneStepDown;
 
 impl Property for OneStepDown {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn elections_and_ends_alternate_for_each_candidate() {
         holds(
-            OneStepDown::default(),
+            OneStepDown,
             &[
                 at(0, elected(n(0), 7, 90)),
                 at(1, elected(n(1), 8, 90)),
@@ -72,7 +72,7 @@ mod tests {
     fn a_crashed_life_ends_without_a_report() {
         let second_life = Who { node: 0, life: 1 };
         holds(
-            OneStepDown::default(),
+            OneStepDown,
             &[
                 at(0, elected(n(0), 7, 90)),
                 at(1, crashed(n(0))),
@@ -81,7 +81,7 @@ mod tests {
             ],
         );
         fails(
-            OneStepDown::default(),
+            OneStepDown,
             &[
                 at(0, elected(n(0), 7, 90)),
                 at(1, crashed(n(0))),
@@ -94,36 +94,36 @@ mod tests {
     fn a_crashed_life_that_still_reports() {
         for event in [renewed(n(0), 7, 95), stepped_down(n(0), 7, Reason::Expired)] {
             let crash = [at(0, elected(n(0), 7, 90)), at(1, crashed(n(0)))];
-            fails(OneStepDown::default(), &[crash.as_slice(), &[at(2, event)]].concat());
+            fails(OneStepDown, &[crash.as_slice(), &[at(2, event)]].concat());
         }
     }
 
     #[test]
     fn elected_twice_without_an_end() {
-        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), at(1, elected(n(0), 8, 90))]);
+        fails(OneStepDown, &[at(0, elected(n(0), 7, 90)), at(1, elected(n(0), 8, 90))]);
     }
 
     #[test]
     fn an_end_without_a_beginning() {
-        fails(OneStepDown::default(), &[down(1, 0, 7)]);
-        fails(OneStepDown::default(), &[at(0, elected(n(1), 7, 90)), down(1, 0, 7)]);
+        fails(OneStepDown, &[down(1, 0, 7)]);
+        fails(OneStepDown, &[at(0, elected(n(1), 7, 90)), down(1, 0, 7)]);
     }
 
     #[test]
     fn two_ends_of_one_tenure() {
-        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), down(2, 0, 7)]);
+        fails(OneStepDown, &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), down(2, 0, 7)]);
     }
 
     #[test]
     fn the_end_of_another_tenure() {
-        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 8)]);
+        fails(OneStepDown, &[at(0, elected(n(0), 7, 90)), down(1, 0, 8)]);
     }
 
     #[test]
     fn a_renewal_outside_of_its_tenure() {
         let renewal = at(3, renewed(n(0), 7, 95));
-        fails(OneStepDown::default(), std::slice::from_ref(&renewal));
-        fails(OneStepDown::default(), &[at(0, elected(n(0), 8, 90)), renewal.clone()]);
-        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), renewal]);
+        fails(OneStepDown, std::slice::from_ref(&renewal));
+        fails(OneStepDown, &[at(0, elected(n(0), 8, 90)), renewal.clone()]);
+        fails(OneStepDown, &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), renewal]);
     }
 }

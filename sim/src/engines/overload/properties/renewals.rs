@@ -22,7 +22,7 @@ pub(super) struct Renewals {
     due: BTreeSet<(usize, SimTime, Who)>,
     sent: BTreeMap<Who, SimTime>,
     /// The renewals in flight, and their numbers.
-    renewals: BTreeSet<(Who, u64)>,
+    asked: BTreeSet<(Who, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Renewals {
             leases: BTreeMap::new(),
             due: BTreeSet::new(),
             sent: BTreeMap::new(),
-            renewals: BTreeSet::new(),
+            asked: BTreeSet::new(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Renewals {
         match request {
             Asked::Renew { .. } => {
                 self.sent.insert(who, at);
-                self.renewals.insert((who, id));
+                self.asked.insert((who, id));
                 return was_due;
             }
             Asked::Acquire { .. } => {
@@ -76,7 +76,7 @@ impl Renewals {
     }
 
     fn answered(&mut self, at: SimTime, request: (Who, u64), answer: Option<Answer>) {
-        let (who, renews) = (request.0, self.renewals.remove(&request));
+        let (who, renews) = (request.0, self.asked.remove(&request));
         match answer {
             // A renewal that is answered after the end of its claim revives nothing.
             Some(Answer::Renewed) if !self.leases.contains_key(&who) => {}
