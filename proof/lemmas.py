@@ -98,6 +98,7 @@ def lemmas(planted=""):
             Not(rec.exists), rec.released, And(mark, q.watches))),
     }  # fmt: skip
     found["a reservation is watched from the release on"] = reserved(planted)
+    found["a watch begins when its mark or stamp is first told"] = begins(planted)
     return {name: (POSSIBLE, goal) for name, goal in found.items()}
 
 
@@ -110,3 +111,22 @@ def reserved(planted):
     kept = And(rec.exists, rec.released, rec.reserved, rec.reserved_for != me.name)
     return Implies(And(kept, came <= now, Implies(follows, watch.since >= came)),
                    And(after.since >= came, after.need >= rec.reserve))  # fmt: skip
+
+
+def begins(planted):
+    """What the induction counts on: each watch has the time of an input that told this very mark or stamp."""
+    mark, stamp = (
+        any_row("w_", "begun holder number released since need purge"),
+        any_row("v_", "begun stamp since need"),
+    )
+    me, now = any_row("m_", "name ttl quarantine"), Real("now")
+    seen = candidate.sees(mark, rec, now, me, planted)
+    told = candidate.sees_past(stamp, past, Bool("tells"), now, me)
+    same = And(mark.begun, mark.holder == rec.holder, mark.number == rec.number, mark.released == rec.released)
+    kept = And(same, seen.since == mark.since)
+    return And(
+        Implies(seen.begun, And(rec.exists, seen.holder == rec.holder, seen.number == rec.number,
+                                Or(seen.since == now, kept), Implies(Not(rec.released), seen.need >= rec.ttl))),
+        Implies(told.begun, And(told.stamp == past.stamp, told.need >= me.quarantine, told.need >= past.longest, Or(
+            told.since == now, And(stamp.begun, stamp.stamp == past.stamp, told.since == stamp.since)))),
+    )  # fmt: skip
