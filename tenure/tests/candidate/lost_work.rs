@@ -229,7 +229,7 @@ async fn work_that_panics_holds_off() {
     let candidate = process.candidate.clone();
     let panics = async move {
         let work = |_| async { panic!("on purpose") };
-        candidate.run_while_leader(work).await.map(|()| ())
+        candidate.run_while_leader(work).await
     };
     let mut events = process.candidate.events();
     assert!(soon(tokio::spawn(panics)).await.unwrap_err().is_panic());

@@ -2,6 +2,8 @@
 
 mod args;
 mod audit;
+#[cfg(all(test, feature = "real", feature = "turmoil"))]
+mod catalogue;
 mod check;
 mod compare;
 mod completions;

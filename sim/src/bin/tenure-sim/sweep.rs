@@ -143,10 +143,10 @@ impl fmt::Display for InWords<'_> {
         let Fault { when, for_ms, what } = *self.0;
         match what {
             What::Process { fault: ProcessFault::Crash { power: true }, .. } => {
-                write!(f, "a loss of power")?
+                f.write_str("a loss of power")?;
             }
             What::Process { fault: ProcessFault::Crash { power: false }, .. } => {
-                write!(f, "a crash")?
+                f.write_str("a crash")?;
             }
             _ => write!(f, "a pause of {for_ms} ms")?,
         }

@@ -226,7 +226,7 @@ impl Live {
         }
         unanswered.answered();
         // Without the right to ask, the scripts that need to know are refused by name.
-        if let Some(info) = info.ok().and_then(|info| info.into_string()) {
+        if let Some(info) = info.ok().and_then(fred::types::Value::into_string) {
             version::is_known(&info)?;
         }
         half_way.disarm();
