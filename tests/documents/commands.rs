@@ -160,8 +160,10 @@ fn is_in_scripts(command: &str, check: &str) -> bool {
         let name = rest.split_whitespace().next().unwrap();
         return command.starts_with("cargo bench ") && check.contains(&format!("--bench {name} "));
     }
-    let step = format!("\" {command}");
-    let is_step = |line: &str| line.trim_start().starts_with("step ") && line.ends_with(&step);
+    let steps = ["\"", "\" if_possible"].map(|before| format!("{before} {command}"));
+    let is_step = |line: &str| {
+        line.trim_start().starts_with("step ") && steps.iter().any(|step| line.ends_with(step))
+    };
     command.starts_with("scripts/") && check.lines().any(is_step)
 }
 

@@ -298,7 +298,7 @@ catalogue! {
                 .shown_under_a_leader("table-locked-under-a-leader"),
             "has no table that another session could lock",
         );
-        /// A pooler is put between candidates and the server until the act ends: a `PgBouncer` that hands out sessions for
+        /// A pooler is put between candidates and the server until the act ends: a pgbouncer that hands out sessions for
         /// each transaction.
         41 Pooler => at_a_server(
             Row::lasting("pooler", "a pooler is put in front of the server")
