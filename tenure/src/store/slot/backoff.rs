@@ -9,6 +9,7 @@ pub(super) const PAUSE_LEAST: Duration = Duration::from_millis(100);
 /// The longest pause before an attempt that elections wait for.
 pub(super) const PAUSE_MOST: Duration = Duration::from_secs(5);
 /// The longest pause before an attempt that costs no election anything but a poll.
+#[cfg(feature = "postgres")]
 pub(super) const PAUSE_ALONE_MOST: Duration = Duration::from_secs(30);
 
 /// Pauses between attempts, each drawn evenly between nothing and a bound that doubles with each failure (full
@@ -86,6 +87,11 @@ mod tests {
             backoff.attempted(NOW, LONGEST);
         }
         assert_eq!(pause(&backoff), Duration::from_millis(2_500));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn an_attempt_that_costs_no_election_anything_may_wait_longer() {
         let mut patient = Backoff::new(PAUSE_ALONE_MOST);
         for _ in 0..100 {
             patient.attempted(NOW, LONGEST);
