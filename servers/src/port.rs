@@ -1,9 +1,8 @@
 //! Ports that stay a server's own while it is down.
 //!
-//! A port that the kernel names free may be somebody else's a moment later, and that of a server that is being started
-//! again is free meanwhile: another etcd may then answer for a member that has just failed to start. So a server's
-//! ports are reserved for as long as it exists. The reservation is the UDP port of the same number, which no server
-//! uses, and which the kernel takes back when the process ends in whatever way.
+//! The kernel may give a free port to another program at any time, also while its server is restarted: another etcd
+//! may then answer for a member that has failed to start. So a server's ports are reserved for as long as it exists. The
+//! reservation is the UDP port of the same number, which no server uses. The kernel frees it when the process ends.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
