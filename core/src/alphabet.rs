@@ -4,7 +4,8 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::claim::Claim;
-use crate::id::{HolderId, RequestId, Token};
+use crate::id::{RequestId, Token};
+use crate::request::{Reply, Request};
 use crate::time::{Instant, Span};
 
 /// What can happen to a candidate.
@@ -32,6 +33,9 @@ pub enum Input {
         /// What the store answered, or that the outcome is not known.
         result: Result<Reply, Unknown>,
     },
+    /// The machine was suspended: time has passed in which the candidate's clock may have run ahead of others, and nobody
+    /// watched. Every watch begins anew. First of all inputs after a suspend.
+    Resumed,
     /// The lease may have become vacant. Hints are unreliable: they may be late, lost or wrong.
     Hint,
     /// The time of [`Candidate::deadline`](crate::Candidate::deadline) has come. Harmless at any
@@ -78,6 +82,8 @@ pub enum Pending {
     },
     /// The candidate holds nothing yet.
     Acquire,
+    /// The candidate watches a lease.
+    Look,
 }
 
 /// What happened to a candidate. Each [`Event::Elected`] is followed by exactly one
@@ -113,15 +119,13 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
-    /// The lease was granted, but the store's history is too short to rule out an older leader.
-    Quarantined {
-        /// The candidate leads from this instant on, if it can renew until then.
+    /// The candidate may be granted nothing before it has watched for a time. Reported once for each cause.
+    Watching {
+        /// What it watches.
+        watched: Watched,
+        /// Until when, if that stays the same.
         until: Instant,
     },
-    /// The store refuses the candidate, whose settings contradict those of the candidate that was last
-    /// granted the lease: after a loss of data, the two would not wait for each other's leases. The
-    /// candidate asks again, at the poll bound. Reported once, and again if the values change.
-    Refused(Refusal),
     /// A request's outcome is unknown, for the first time since the store last answered.
     StoreUnavailable {
         /// When the request was sent.
@@ -133,20 +137,27 @@ pub enum Event {
     Withdrawn,
 }
 
-/// The recorded settings of another candidate, which contradict the own ones.
+/// What a candidate watches, besides a lease that somebody else holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Refusal {
-    ttl: Span,
-    quarantine: Option<Span>,
+#[non_exhaustive]
+pub enum Watched {
+    /// The store's past: the store may have lost data, so an older leader may be left.
+    Past,
+    /// A lease of a candidate whose settings contradict the own ones.
+    Settings(OtherSettings),
 }
 
-impl Refusal {
-    pub(crate) const fn new(ttl: Duration, quarantine: Option<Duration>) -> Self {
-        let quarantine = match quarantine {
-            Some(quarantine) => Some(Span::of(quarantine)),
-            None => None,
-        };
-        Self { ttl: Span::of(ttl), quarantine }
+/// The recorded settings of another candidate, which contradict the own ones: after a loss of data, one of the two would
+/// not wait for the other's leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OtherSettings {
+    ttl: Span,
+    quarantine: Span,
+}
+
+impl OtherSettings {
+    pub(crate) const fn new(ttl: Duration, quarantine: Duration) -> Self {
+        Self { ttl: Span::of(ttl), quarantine: Span::of(quarantine) }
     }
 
     /// The TTL of the other candidate: the own quarantine must be at least that.
@@ -154,9 +165,9 @@ impl Refusal {
         self.ttl.get()
     }
 
-    /// The quarantine of the other candidate, if it is known: the own TTL must be at most that.
-    pub fn quarantine(&self) -> Option<Duration> {
-        self.quarantine.map(Span::get)
+    /// The quarantine of the other candidate: the own TTL must be at most that.
+    pub const fn quarantine(&self) -> Duration {
+        self.quarantine.get()
     }
 }
 
@@ -194,81 +205,4 @@ impl fmt::Display for StepDownReason {
             Self::WorkFailed => "the leader's work ended with an error",
         })
     }
-}
-
-/// One atomic step at the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// Grant the lease, if it is vacant and the candidate knows the last tenure.
-    Acquire {
-        /// The campaign's identity.
-        holder: HolderId,
-        /// The highest token that the candidate knows.
-        seen: Option<Token>,
-        /// How long the lease lasts from the grant.
-        ttl: Duration,
-        /// How long the store must have known its history before a grant may be used at once.
-        quarantine: Duration,
-    },
-    /// Extend the live lease of exactly this tenure.
-    Renew {
-        /// The holder that was granted the lease.
-        holder: HolderId,
-        /// The tenure's token.
-        token: Token,
-        /// How long the lease lasts from the renewal.
-        ttl: Duration,
-    },
-    /// End the live lease of exactly this tenure.
-    Release {
-        /// The holder that was granted the lease.
-        holder: HolderId,
-        /// The tenure's token.
-        token: Token,
-    },
-}
-
-/// What the store answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// To an acquire: the lease is the candidate's.
-    Granted {
-        /// The tenure's token.
-        token: Token,
-        /// How long the holder must still wait, from its receipt of this reply, before it may lead.
-        wait: Duration,
-    },
-    /// To an acquire: another tenure holds the lease.
-    Held {
-        /// Its token.
-        token: Token,
-        /// How much of its lease remains by the store's clock, rounded up.
-        remaining: Duration,
-        /// For how long that lease was last granted or extended.
-        ttl: Duration,
-    },
-    /// To an acquire: the candidate's settings contradict the record of the election. Its TTL is above the
-    /// quarantine that is recorded, or its quarantine is below the TTL that is recorded. Nothing was granted.
-    Refused {
-        /// The TTL that is recorded.
-        ttl: Duration,
-        /// The quarantine that is recorded, if one is.
-        quarantine: Option<Duration>,
-    },
-    /// To an acquire: the lease is vacant, but the candidate did not know the last tenure. Ask again.
-    Stale {
-        /// The token of the last tenure.
-        last: Token,
-    },
-    /// To a renew: the lease now lasts the whole TTL again.
-    Renewed,
-    /// To a renew: this tenure is over.
-    Superseded {
-        /// The token of the last tenure, if the store knows one.
-        last: Option<Token>,
-    },
-    /// To a release: the lease has ended.
-    Released,
-    /// To a release: this tenure held no lease.
-    NotHeld,
 }

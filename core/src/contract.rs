@@ -4,119 +4,101 @@
 //! adapters that speak to a server are compared with it. Candidates' names and metadata are left to the
 //! caller: no decision depends on them.
 //!
-//! The contract in one sentence: a lease is granted only when vacant and only to a candidate that
-//! knows the last tenure; a lease is changed only by its own holder and token; and a candidate that is granted
-//! a lease by a store that lost, or may have lost, its history waits until no older leader can be left.
+//! > A candidate may take what it has watched, unchanged, for as long as it must. The store only compares.
+//!
+//! No decision rests on the store's clock: whoever waits, waits by its own clock, and the store grants only if what
+//! was watched still stands.
 
 use core::time::Duration;
 
-use crate::alphabet::{Reply, Request};
-use crate::id::{HolderId, Token};
+use crate::id::{HolderId, NameId, RequestId, Stamp, Token};
+use crate::request::{
+    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+};
 use crate::time::Instant;
 
-/// What a store keeps for one election. It has no expiry of its own: the token must outlive the lease.
+/// As long as a past is watched that was trusted from the beginning.
+pub const FOREVER: Duration = Duration::from_micros(1 << 52);
+/// The largest reading of a store's clock that tokens follow, in microseconds: a clock beyond it is no clock.
+const LARGEST_TIME: u64 = 1 << 52;
+
+/// What a store keeps for one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The last tenure's token.
     pub token: Token,
     /// The last tenure's holder.
     pub holder: HolderId,
-    /// When the lease ends, on the store's clock.
-    pub lease_end: Instant,
-    /// The TTL of the last grant or renewal: the most that can remain of this lease, whatever the
-    /// store's clock does.
-    pub ttl: Duration,
-    /// The quarantine that the last tenure's candidate declared; `None` in a record from before that was
-    /// kept.
-    pub quarantine: Option<Duration>,
+    /// The request that last won or extended the lease.
+    pub number: RequestId,
     /// The holder has given the lease back.
     pub released: bool,
+    /// For whom the lease is kept that was given back.
+    pub reservation: Option<Reservation>,
+    /// How long another candidate has to watch the mark before it may take the lease.
+    pub ttl: Duration,
+    /// The quarantine that the last tenure's candidate declared.
+    pub quarantine: Duration,
+    /// Whom an operator wishes to lead.
+    pub wanted: Option<Wish>,
+    /// Who has asked for the lead since the last renewal.
+    pub asked: Option<Asked>,
+    /// When the mark was written, on the store's clock: for people, and as a hint.
+    pub written: Instant,
 }
 
 impl Record {
-    /// Whether the lease is live: it has neither been given back nor ended. Otherwise the election
-    /// is vacant.
-    pub fn is_live(&self, now: Instant) -> bool {
-        !self.released && now < self.lease_end
+    /// The lease's mark.
+    pub const fn mark(&self) -> Mark {
+        Mark { holder: self.holder, number: self.number }
     }
 
-    /// What remains of a live lease.
-    pub fn remaining(&self, now: Instant) -> Duration {
-        self.lease_end.since(now).min(self.ttl)
+    /// How long a candidate of that name and these settings has to watch the mark before it may take the lease.
+    ///
+    /// Where the settings of two candidates contradict each other, one of them would not wait for the other's leases
+    /// after a loss of data: then neither takes over from the other before that wait.
+    pub fn demands(&self, name: NameId, ttl: Duration, quarantine: Duration) -> Duration {
+        let kept = match self.reservation {
+            _ if !self.released => self.ttl,
+            Some(kept) if kept.name != name => kept.reserve,
+            Some(_) | None => Duration::ZERO,
+        };
+        if self.agrees(ttl, quarantine) { kept } else { kept.max(self.ttl).max(self.quarantine) }
     }
 
-    /// Whether a candidate with these settings and one with the recorded settings would not wait for each
-    /// other's leases after a loss of data. The recorded settings count for as long as a candidate with them
-    /// may still ask for the lease: a waiting candidate asks at least once in its TTL.
-    pub fn contradicts(&self, now: Instant, ttl: Duration, quarantine: Duration) -> bool {
-        let binds = self.ttl.max(self.quarantine.unwrap_or_default());
-        now < self.lease_end + binds
-            && (quarantine < self.ttl || self.quarantine.is_some_and(|declared| declared < ttl))
+    /// Whether these settings and the record's cover each other's leases.
+    pub fn agrees(&self, ttl: Duration, quarantine: Duration) -> bool {
+        quarantine >= self.ttl && self.quarantine >= ttl
     }
 
-    /// Whether the record may be deleted: its lease ended longer ago than `age` and than its own settings bind others,
-    /// and the store's time is above its token. A lease that was given back counts as if it had lasted until its end.
-    fn is_outdated(&self, now: Instant, age: Duration) -> bool {
-        let binds = self.ttl.max(self.quarantine.unwrap_or_default());
-        self.lease_end + age.max(binds) < now && Some(self.token) < floor(now)
-    }
-
-    fn is_live_tenure(&self, now: Instant, holder: HolderId, token: Token) -> bool {
-        self.is_live(now) && self.holder == holder && self.token == token
-    }
-
-    fn extend(&mut self, now: Instant, ttl: Duration) {
-        self.lease_end = self.lease_end.max(now + ttl);
-        self.ttl = ttl;
+    fn is_tenure(&self, holder: HolderId, token: Token) -> bool {
+        !self.released && self.holder == holder && self.token == token
     }
 }
 
-/// What a store keeps beside all elections of one prefix: since when it knows, without a gap, which
-/// leases it granted, and how long a lease may last that it does not know.
+/// What a store knows about its own history, beside all elections of one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct History {
-    /// The server that wrote this; another one may have lost grants.
+pub struct Past {
+    /// The server that it is about; another one may have lost grants.
     pub identity: u128,
-    /// The first grant of that server, or the last one that found a part of its history gone; or, if a
-    /// renewal came before any grant, that renewal plus the longest TTL.
-    pub known_since: Instant,
+    /// Which past it is.
+    pub stamp: Stamp,
+    /// The longest time for which one candidate has watched this stamp.
+    pub watched: Duration,
     /// The longest TTL that was granted under the prefix. It outlives its server where records do.
-    pub longest_ttl: Duration,
-    /// The highest token among the records that were [purged](purge).
+    pub longest: Duration,
+    /// The highest token among the records that were purged.
     pub purged: Option<Token>,
 }
 
-impl History {
-    /// The history after a grant of that TTL.
-    fn after_grant(found: Option<Self>, at: Moment, ttl: Duration, lost_a_grant: bool) -> Self {
-        let known_since = match found {
-            // A renewal may have set it to a time in the future. A grant never makes a candidate wait for
-            // longer than one quarantine.
-            Some(known) if known.identity == at.identity && !lost_a_grant => {
-                known.known_since.min(at.now)
-            }
-            None if at.trust_empty_store && !lost_a_grant => Instant::ORIGIN,
-            Some(_) | None => at.now,
-        };
-        let longest_ttl = Self::longest(found, ttl);
-        Self { identity: at.identity, known_since, longest_ttl, purged: Self::purged(found) }
+impl Past {
+    /// How long a candidate of that quarantine has to watch the stamp before it may be granted anything.
+    fn demands(&self, quarantine: Duration) -> Duration {
+        quarantine.max(self.longest)
     }
 
-    /// The history after a renewal of that TTL, which found a live lease at a server that the history does not
-    /// name. The server before this one may still acknowledge requests of its own leaders until they learn
-    /// of this one: the longest TTL is left for that.
-    fn after_renewal(found: Option<Self>, at: Moment, ttl: Duration) -> Self {
-        let longest_ttl = Self::longest(found, ttl);
-        let known_since = at.now + longest_ttl;
-        Self { identity: at.identity, known_since, longest_ttl, purged: Self::purged(found) }
-    }
-
-    fn longest(found: Option<Self>, ttl: Duration) -> Duration {
-        found.map_or(ttl, |known| known.longest_ttl.max(ttl))
-    }
-
-    fn purged(found: Option<Self>) -> Option<Token> {
-        found.and_then(|known| known.purged)
+    fn stamped(&mut self, stamp: Stamp) {
+        (self.stamp, self.watched) = (stamp, Duration::ZERO);
     }
 }
 
@@ -124,126 +106,242 @@ impl History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Moment {
     /// The store's clock, which counts from 1970. New tokens are at least its microseconds, so that
-    /// they keep increasing even if every record was lost.
+    /// they keep increasing even if every record was lost. Nothing else depends on it.
     pub now: Instant,
     /// The server's identity: it changes whenever acknowledged writes may have been lost.
     pub identity: u128,
+    /// A stamp that was never given before: random, or made of what no other request has in common with this one.
+    pub fresh: Stamp,
+    /// Whether this is the first request over its connection. While a connection lasts, the server behind it is the
+    /// same. A store that has no connections says that each request is the first.
+    pub first: bool,
     /// Treat a store that has never seen the prefix as one that has lost nothing. For tests and
     /// throw-away servers only: it gives up promise G6 for the loss of a whole store.
     pub trust_empty_store: bool,
-    /// Whether a renewal compares the identity. A store has each renewal compare it until one was answered
-    /// over the same connection: while a connection lasts, the server behind it is the same.
-    pub compares_identity: bool,
 }
 
-/// Carries out one request on an election's record and its prefix's history.
+/// Carries out one request on an election's record and its prefix's past.
 ///
 /// Not guaranteed: that the reply reaches its candidate. The step has happened all the same.
 pub fn apply(
     record: &mut Option<Record>,
-    history: &mut Option<History>,
+    past: &mut Option<Past>,
     at: Moment,
     request: Request,
 ) -> Reply {
+    if let Request::Acquire(acquire) = request {
+        return Step { record, past, at }.acquire(acquire);
+    }
+    let mut step = Step { record, past, at };
+    if at.first {
+        step.examine(false);
+    }
     match request {
-        Request::Acquire { holder, seen, ttl, quarantine } => {
-            acquire(record, history, at, Acquire { holder, seen, ttl, quarantine })
+        Request::Acquire(acquire) => step.acquire(acquire),
+        Request::Look { quarantine, .. } => Reply::At(step.sight(quarantine)),
+        Request::Renew { holder, token, number, stamp } => step.renew(holder, token, number, stamp),
+        Request::Release { holder, token, reservation } => step.release(holder, token, reservation),
+        Request::Ask { token, asked, quarantine } => {
+            step.ask(token, asked);
+            Reply::At(step.sight(quarantine))
         }
-        Request::Renew { holder, token, ttl } => match record {
-            Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
-                lease.extend(at.now, ttl);
-                if at.compares_identity && history.is_none_or(|known| known.identity != at.identity)
-                {
-                    *history = Some(History::after_renewal(*history, at, ttl));
-                }
-                Reply::Renewed
-            }
-            Some(_) | None => Reply::Superseded { last: record.map(|lease| lease.token) },
-        },
-        Request::Release { holder, token } => match record {
-            Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
-                lease.released = true;
-                Reply::Released
-            }
-            Some(_) | None => Reply::NotHeld,
-        },
+        Request::Want { token, wish } => step.want(token, wish),
+        Request::Purge { mark, watched } => step.purge(mark, watched),
     }
 }
 
-/// Deletes the record of an election, if its lease ended long ago; says whether it did. One atomic step, like a request.
-///
-/// "Long ago" is longer ago than `age`, than the longest TTL that the history remembers, and than the record's own TTL
-/// and quarantine. The history keeps the highest token that was deleted: without a history, nothing is deleted. So for
-/// an election without a record,
-///
-/// - the next token is above all that were ever deleted, also if the store's clock was set back, and
-/// - a candidate that knows a deleted token does not prove a loss.
-///
-/// Not guaranteed: that a late duplicate of an acquire is refused. A record without a token is not [`Reply::Stale`] for
-/// any candidate, so a duplicate that is delayed for longer than `age` may be granted the lease. No candidate learns
-/// of that grant, and it ends after its TTL.
-pub fn purge(
-    record: &mut Option<Record>,
-    history: &mut Option<History>,
-    now: Instant,
-    age: Duration,
-) -> bool {
-    let (Some(lease), Some(known)) = (&*record, history) else { return false };
-    if !lease.is_outdated(now, age.max(known.longest_ttl)) {
-        return false;
-    }
-    known.purged = known.purged.max(Some(lease.token));
-    *record = None;
-    true
-}
-
-/// The store's clock in microseconds: the least that a new token may be.
-fn floor(now: Instant) -> Option<Token> {
-    Token::new(now.as_nanos() / 1_000)
-}
-
-#[derive(Clone, Copy)]
-struct Acquire {
-    holder: HolderId,
-    seen: Option<Token>,
-    ttl: Duration,
-    quarantine: Duration,
-}
-
-fn acquire(
-    record: &mut Option<Record>,
-    history: &mut Option<History>,
+struct Step<'a> {
+    record: &'a mut Option<Record>,
+    past: &'a mut Option<Past>,
     at: Moment,
-    request: Acquire,
-) -> Reply {
-    let Acquire { holder, seen, ttl, quarantine } = request;
-    // The highest token of the election that the store knows; with no record, the highest of any that it has purged.
-    let last = record.map_or(History::purged(*history), |lease| Some(lease.token));
-    let token = match record {
-        Some(lease) if lease.is_live(at.now) && lease.holder == holder => {
-            lease.extend(at.now, ttl);
-            lease.token
+}
+
+impl Step<'_> {
+    /// The last token that is known of; of an election without a record, the highest that was purged.
+    fn last(&self) -> Option<Token> {
+        self.record.map_or_else(|| self.purged(), |record| Some(record.token))
+    }
+
+    fn purged(&self) -> Option<Token> {
+        self.past.and_then(|past| past.purged)
+    }
+
+    /// The record of a lease that was not given back.
+    fn leased(&mut self, token: Token) -> Option<&mut Record> {
+        self.record.as_mut().filter(|record| !record.released && record.token == token)
+    }
+
+    fn sight(&self, quarantine: Duration) -> Sight {
+        let past = self.unwatched(quarantine);
+        Sight { last: self.last(), record: *self.record, past, now: self.at.now }
+    }
+
+    fn unwatched(&self, quarantine: Duration) -> Option<UnwatchedPast> {
+        let past = self.past.filter(|past| past.watched < past.demands(quarantine))?;
+        Some(UnwatchedPast { stamp: past.stamp, longest: past.longest })
+    }
+
+    /// A server that the past does not name may have lost grants: the past is another one.
+    fn examine(&mut self, trusts: bool) {
+        let Moment { identity, fresh: stamp, .. } = self.at;
+        match self.past {
+            Some(past) if past.identity == identity => {}
+            Some(past) => {
+                past.identity = identity;
+                past.stamped(stamp);
+            }
+            None => {
+                let watched = if trusts { FOREVER } else { Duration::ZERO };
+                let longest = Duration::ZERO;
+                *self.past = Some(Past { identity, stamp, watched, longest, purged: None });
+            }
         }
-        Some(lease) if lease.contradicts(at.now, ttl, quarantine) => {
-            return Reply::Refused { ttl: lease.ttl, quarantine: lease.quarantine };
+    }
+
+    fn acquire(&mut self, asks: Acquire) -> Reply {
+        let last = self.last();
+        let mine = self.record.is_some_and(|lease| !lease.released && lease.holder == asks.holder);
+        let grantable = mine || self.is_vacant(asks) || self.is_free(asks) || self.is_taken(asks);
+        if self.at.first || grantable {
+            self.examine(self.at.trust_empty_store && asks.seen <= last);
         }
-        Some(lease) if lease.is_live(at.now) => {
-            let remaining = lease.remaining(at.now);
-            return Reply::Held { token: lease.token, remaining, ttl: lease.ttl };
+        let lost_a_grant = asks.seen > last && asks.lost != Some(Loss { last });
+        if lost_a_grant {
+            // Only a past that was watched: otherwise two candidates would stamp each other away for ever.
+            if let Some(past) = self.past.as_mut().filter(|past| !past.watched.is_zero()) {
+                past.stamped(self.at.fresh);
+            }
+        } else {
+            self.note_watch(asks.stamp);
         }
-        Some(lease) if seen < Some(lease.token) => return Reply::Stale { last: lease.token },
-        Some(_) | None => {
-            let above = seen.max(last).map_or(Token::FIRST, Token::next);
-            let floor = floor(at.now);
-            let token = floor.map_or(above, |floor| floor.max(above));
-            let (lease_end, quarantine) = (at.now + ttl, Some(quarantine));
-            *record = Some(Record { token, holder, lease_end, ttl, quarantine, released: false });
-            token
+        let settled = self.past.is_some() && self.unwatched(asks.quarantine).is_none();
+        if lost_a_grant || !settled || !grantable {
+            return Reply::Not(self.sight(asks.quarantine));
         }
-    };
-    let lost_a_grant = seen > last;
-    let known = History::after_grant(*history, at, ttl, lost_a_grant);
-    *history = Some(known);
-    let quarantine = quarantine.max(known.longest_ttl);
-    Reply::Granted { token, wait: (known.known_since + quarantine).since(at.now) }
+        Reply::Granted { token: self.grant(asks, mine, last) }
+    }
+
+    /// An election without a record. A late duplicate has not seen the token that was purged.
+    fn is_vacant(&self, asks: Acquire) -> bool {
+        self.record.is_none() && asks.seen >= self.purged()
+    }
+
+    /// A lease that was given back to this candidate, by settings that agree. A late duplicate has not seen its token.
+    fn is_free(&self, asks: Acquire) -> bool {
+        self.record.is_some_and(|lease| {
+            let kept = lease.reservation.is_some_and(|kept| kept.name != asks.name);
+            let knows = asks.seen >= Some(lease.token);
+            lease.released && !kept && knows && lease.agrees(asks.ttl, asks.quarantine)
+        })
+    }
+
+    /// A lease whose mark the candidate has watched for as long as the record demands.
+    fn is_taken(&self, asks: Acquire) -> bool {
+        self.record.is_some_and(|lease| asks.mark == Some(lease.mark()))
+    }
+
+    /// The token of the lease that is granted, or that was granted to this candidate already.
+    fn grant(&mut self, asks: Acquire, again: bool, last: Option<Token>) -> Token {
+        if let Some(lease) = self.record.as_mut().filter(|_| again) {
+            if asks.number > lease.number {
+                (lease.number, lease.written) = (asks.number, self.at.now);
+            }
+            return lease.token;
+        }
+        let above = asks.seen.max(last).map_or(Token::FIRST, Token::next);
+        let token = clock_token(self.at.now).map_or(above, |clock| clock.max(above));
+        *self.record = Some(Record {
+            token,
+            holder: asks.holder,
+            number: asks.number,
+            released: false,
+            reservation: None,
+            ttl: asks.ttl,
+            quarantine: asks.quarantine,
+            wanted: None,
+            asked: None,
+            written: self.at.now,
+        });
+        if let Some(past) = self.past {
+            past.longest = past.longest.max(asks.ttl);
+        }
+        token
+    }
+
+    /// A candidate has told for how long it has watched a stamp.
+    fn note_watch(&mut self, watch: Option<WatchedStamp>) {
+        if let (Some(past), Some(watch)) = (&mut *self.past, watch)
+            && past.stamp == watch.stamp
+        {
+            past.watched = past.watched.max(watch.time);
+        }
+    }
+
+    fn renew(
+        &mut self,
+        holder: HolderId,
+        token: Token,
+        number: RequestId,
+        stamp: Option<WatchedStamp>,
+    ) -> Reply {
+        let now = self.at.now;
+        let Some(lease) = self.leased(token).filter(|lease| lease.is_tenure(holder, token)) else {
+            return Reply::Superseded { last: self.last() };
+        };
+        let Record { asked, wanted, quarantine, .. } = *lease;
+        if number > lease.number {
+            (lease.number, lease.asked, lease.written) = (number, None, now);
+            self.note_watch(stamp);
+        }
+        Reply::Renewed { asked, wanted, past: self.unwatched(quarantine) }
+    }
+
+    fn release(
+        &mut self,
+        holder: HolderId,
+        token: Token,
+        reservation: Option<Reservation>,
+    ) -> Reply {
+        let Some(lease) = self.leased(token).filter(|lease| lease.is_tenure(holder, token)) else {
+            return Reply::NotHeld;
+        };
+        (lease.released, lease.reservation) = (true, reservation);
+        Reply::Released
+    }
+
+    /// Who is wished for stays; another one asks instead of whoever asked before.
+    fn ask(&mut self, token: Token, asked: Asked) {
+        if let Some(lease) = self.leased(token) {
+            let wished = |one: Asked| lease.wanted.is_some_and(|wish| one.is_wished(wish));
+            if !lease.asked.is_some_and(wished) {
+                lease.asked = Some(asked);
+            }
+        }
+    }
+
+    fn want(&mut self, token: Token, wish: Option<Wish>) -> Reply {
+        let Some(lease) = self.leased(token) else {
+            return Reply::Superseded { last: self.last() };
+        };
+        lease.wanted = wish;
+        Reply::Noted
+    }
+
+    /// The past keeps the highest token that was deleted, so tokens rise also after the store's clock was set back, and
+    /// a candidate that knows a deleted token does not prove a loss.
+    fn purge(&mut self, mark: Mark, watched: bool) -> Reply {
+        match (*self.record, &mut *self.past) {
+            (Some(lease), Some(past)) if lease.mark() == mark && (lease.released || watched) => {
+                past.purged = past.purged.max(Some(lease.token));
+                *self.record = None;
+                Reply::Purged
+            }
+            _ => Reply::Kept,
+        }
+    }
+}
+
+/// The store's clock in microseconds.
+fn clock_token(now: Instant) -> Option<Token> {
+    Token::new(now.as_nanos() / 1_000).filter(|token| token.get() <= LARGEST_TIME)
 }

@@ -65,45 +65,65 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The 128-bit random identity of one campaign. Never reused: a tenure's requests can't be mistaken
-/// for another's, even if they come from the same process.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HolderId {
-    // In two halves: a `u128` would align, and so widen, all that contains it.
-    high: u64,
-    low: u64,
+/// An identity of 128 bits, in two halves: a `u128` would align, and so widen, all that contains it.
+macro_rules! identity {
+    ($(#[$about:meta])* $name:ident) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name {
+            high: u64,
+            low: u64,
+        }
+
+        impl $name {
+            /// The one of these bits, as read from a store's record.
+            #[allow(clippy::cast_possible_truncation, reason = "each half is cut out on purpose")]
+            pub const fn from_bits(bits: u128) -> Self {
+                Self { high: (bits >> 64) as u64, low: bits as u64 }
+            }
+
+            /// The bits, as written into a store's record.
+            pub const fn to_bits(self) -> u128 {
+                (self.high as u128) << 64 | self.low as u128
+            }
+        }
+
+        /// As one number: who reads a state through its hash (the exhaustive search does) can tell an identity from a
+        /// time.
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                state.write_u128(self.to_bits());
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:032x}", self.to_bits())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:08x}", self.high >> 32)
+            }
+        }
+    };
 }
 
-/// As one number: who reads a state through its hash (the exhaustive search does) can tell an identity from a time.
-impl Hash for HolderId {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u128(self.to_bits());
-    }
+identity! {
+    /// The random identity of one campaign. Never reused: a tenure's requests can't be mistaken for another's, even if
+    /// they come from the same process.
+    HolderId
 }
 
-impl HolderId {
-    /// The holder id of these bits, as read from a store's record.
-    #[allow(clippy::cast_possible_truncation, reason = "each half is cut out on purpose")]
-    pub const fn from_bits(bits: u128) -> Self {
-        Self { high: (bits >> 64) as u64, low: bits as u64 }
-    }
-
-    /// The bits, as written into a store's record.
-    pub const fn to_bits(self) -> u128 {
-        (self.high as u128) << 64 | self.low as u128
-    }
+identity! {
+    /// Which past a store has: a new one whenever grants may have been lost. No two are ever the same.
+    Stamp
 }
 
-impl fmt::Display for HolderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.to_bits())
-    }
-}
-
-impl fmt::Debug for HolderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.high >> 32)
-    }
+identity! {
+    /// A candidate's name, as a digest: candidates of one name are one candidate to whoever hands over to it.
+    NameId
 }
 
 /// Names one [`Output::Send`](crate::Output::Send) of one candidate, so that its reply is not
@@ -112,6 +132,14 @@ impl fmt::Debug for HolderId {
 pub struct RequestId(NonZeroU64);
 
 impl RequestId {
+    /// The id of that number, as read from a store's record; `None` for zero.
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
     /// The next one of a candidate whose last one that was.
     pub(crate) const fn after(last: Option<Self>) -> Self {
         match last {

@@ -11,9 +11,9 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use tenure_core::{Candidate, Config, Input, Instant, Output, Pending, Reply, Seed, Token};
+//! use tenure_core::{Candidate, Config, Input, Instant, NameId, Output, Pending, Reply, Seed, Token};
 //!
-//! let mut candidate = Candidate::new(Config::normal(), Seed::new(42));
+//! let mut candidate = Candidate::new(Config::normal(), NameId::from_bits(1), Seed::new(42));
 //! let start = Instant::from_nanos(1_000);
 //! candidate.handle(start, Input::Campaign);
 //! // It wants to ask the store for the lease, and does so as soon as a request may leave.
@@ -22,7 +22,7 @@
 //! let Some(Output::Send { id, .. }) = candidate.poll() else { panic!("asks the store for the lease") };
 //!
 //! let token = Token::new(7).expect("not zero");
-//! let granted = Reply::Granted { token, wait: Duration::ZERO };
+//! let granted = Reply::Granted { token };
 //! let later = start + Duration::from_millis(2);
 //! candidate.handle(later, Input::Reply { id, result: Ok(granted) });
 //! assert!(candidate.claim(later).is_some());
@@ -45,18 +45,22 @@ pub mod contract;
 mod id;
 mod number;
 mod random;
+mod request;
 #[cfg(feature = "serde")]
 mod serialized;
 mod stage;
 mod time;
 
 pub use alphabet::{
-    Event, Input, Output, Pending, Refusal, Reply, Request, StepDownReason, Unknown,
+    Event, Input, OtherSettings, Output, Pending, StepDownReason, Unknown, Watched,
 };
 pub use candidate::Candidate;
 pub use claim::Claim;
 pub use config::{Config, ConfigBuilder, ConfigError, Explanation, Remedy, RenewErrorPolicy};
-pub use id::{HolderId, RequestId, Seed, Token};
+pub use id::{HolderId, NameId, RequestId, Seed, Stamp, Token};
 pub use number::TokenError;
+pub use request::{
+    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+};
 pub use stage::Stage;
 pub use time::Instant;

@@ -1,20 +1,13 @@
 //! What a candidate does, in one word.
 
-use crate::time::Instant;
-
 /// What a candidate does, for people who look at it. No decision depends on it: whether the candidate leads is
 /// the question of [`Candidate::claim`](crate::Candidate::claim), which has the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Takes no part in the election, for good or until its hold-off is over.
     Out,
-    /// Asks for the lease.
+    /// Asks for the lease, or watches it.
     Campaigning,
-    /// Was granted the lease, and must wait before it leads.
-    Quarantined {
-        /// It leads from this instant on, if it can renew until then.
-        until: Instant,
-    },
     /// Led at the time of the last input.
     Leading,
     /// Gives back what it holds, or may hold: its work drains, or a release or an acquire is in flight.

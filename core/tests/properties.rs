@@ -29,7 +29,11 @@ fn promises_hold_while_the_store_loses_nothing() {
 fn promises_hold_while_the_store_loses_data() {
     let seen = explore(true);
     let conclusive =
-        |seen: Sights| seen.everything_but_losses() && seen.superseded && seen.lost_while_led;
+        |seen: Sights| seen.everything_but_losses()
+            && seen.superseded
+            && seen.lost_while_led
+            && seen.losses_told
+            && seen.leaders_watch_pasts;
     assert!(seen.is_none_or(conclusive), "inconclusive: {seen:?}");
 }
 
@@ -55,7 +59,7 @@ fn a_quarantine_is_counted_from_the_reply() {
         ops.extend(due(successor));
     }
     let seen = world::run(&Setup::slow_and_fast(), &ops);
-    assert!(seen.takeovers && seen.quarantines && seen.lost_while_led, "{seen:?}");
+    assert!(seen.takeovers && seen.watches_pasts && seen.lost_while_led, "{seen:?}");
 }
 
 /// Returns the situations that were seen; `None` with too few cases to see all of them.
@@ -102,14 +106,18 @@ impl Sights {
     fn everything_but_losses(self) -> bool {
         self.leads
             && self.takeovers
-            && self.quarantines
+            && self.watches_pasts
             && self.expiries
             && self.drains_covered
             && self.drains_extended
             && self.late_renewals
-            && self.stale_acquires
+            && self.refused_acquires
             && self.releases
             && self.admitted_late
             && self.renewed_early
+            && self.taken
+            && self.taken_from_a_leader
+            && self.suspends
+            && self.clock_steps
     }
 }

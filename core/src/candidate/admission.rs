@@ -4,8 +4,9 @@
 //! requests in front of it, and that wait says nothing about the store.
 
 use super::outbox::{Asked, Outgoing};
-use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase};
+use super::{Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Tenure};
 use crate::id::RequestId;
+use crate::request::{Acquire, Request};
 use crate::time::Instant;
 
 impl Candidate {
@@ -15,16 +16,8 @@ impl Candidate {
             return;
         }
         match self.phase {
-            Phase::Campaigning(mut campaign) => {
-                if let Attempt::Pending { failures } = campaign.attempt {
-                    let acquire = Asked::Acquire { holder: campaign.holder, seen: self.seen };
-                    campaign.attempt =
-                        Attempt::InFlight(self.send(acquire, failures, Instant::FAR_FUTURE));
-                    self.phase = Phase::Campaigning(campaign);
-                }
-            }
-            Phase::Quarantined { lease, .. }
-            | Phase::Leading(lease)
+            Phase::Campaigning(campaign) => self.admit_campaign(campaign),
+            Phase::Leading(lease)
             | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => self.renew(lease),
             Phase::Releasing { tenure, attempt: Attempt::Pending { failures }, until, then } => {
                 let attempt = Attempt::InFlight(self.send(Asked::Release(tenure), failures, until));
@@ -35,6 +28,63 @@ impl Candidate {
             | Phase::Idle
             | Phase::HoldingOff { .. }
             | Phase::Withdrawing { .. } => {}
+        }
+    }
+
+    fn admit_campaign(&mut self, campaign: Campaign) {
+        let Attempt::Pending { failures } = campaign.attempt else { return };
+        let asks = self.asks(&campaign);
+        let asked = if asks { Asked::Acquire } else { Asked::Look };
+        let flight = self.send(asked, failures, Instant::FAR_FUTURE);
+        let attempt = Attempt::InFlight(flight);
+        self.phase = Phase::Campaigning(Campaign { attempt, looks: !asks, asks: false, ..campaign });
+    }
+
+    /// Whether the campaign's next request is an acquire, and no look.
+    ///
+    /// An acquire that can't be granted yet is a look that costs the store more: it is one only if the lease may be
+    /// vacant, or the store has to learn of a loss.
+    pub(super) fn asks(&self, campaign: &Campaign) -> bool {
+        if self.past.is_unreported() || !self.past.is_settled(&self.config, self.now) {
+            return self.past.is_unreported();
+        }
+        match campaign.known {
+            Known::Nothing | Known::Vacant => true,
+            Known::Lease(watch) => campaign.asks || self.now >= watch.ready(),
+        }
+    }
+
+    /// The request that leaves now, of a candidate in which nothing has changed since its admission.
+    pub(super) fn request(&self, id: RequestId, asked: Asked) -> Request {
+        let stamp = self.past.watched(self.now);
+        let quarantine = self.config.quarantine();
+        match asked {
+            Asked::Acquire => Request::Acquire(self.acquire(id)),
+            Asked::Look => Request::Look { seen: self.seen, quarantine },
+            Asked::Renew(Tenure { holder, token }) => {
+                Request::Renew { holder, token, number: id, stamp }
+            }
+            Asked::Release(Tenure { holder, token }) => {
+                Request::Release { holder, token, reservation: None }
+            }
+        }
+    }
+
+    fn acquire(&self, number: RequestId) -> Acquire {
+        let Phase::Campaigning(Campaign { holder, known, .. }) = self.phase else {
+            unreachable!("only a campaign asks for the lease")
+        };
+        let watched = known.lease().filter(|watch| self.now >= watch.ready());
+        Acquire {
+            holder,
+            number,
+            seen: self.seen,
+            lost: self.past.lost(&self.config, self.now),
+            mark: watched.map(|watch| watch.mark()),
+            stamp: self.past.watched(self.now),
+            ttl: self.config.ttl(),
+            quarantine: self.config.quarantine(),
+            name: self.name,
         }
     }
 

@@ -1,12 +1,15 @@
 //! A campaign: from its first request to a grant, or until it is given up.
 
-use super::{
-    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Plan, Tenure,
-};
-use crate::alphabet::{Event, Refusal, Reply, Unknown};
-use crate::id::{HolderId, RequestId};
-use crate::time::{Instant, Span};
 use core::time::Duration;
+
+use super::watch::{Answer, LeaseWatch};
+use super::{
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan, Tenure,
+};
+use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
+use crate::id::{HolderId, RequestId};
+use crate::request::{Reply, Sight};
+use crate::time::Instant;
 
 impl Candidate {
     /// Campaigns from now on, or as soon as the tenure that is ending has ended.
@@ -20,7 +23,7 @@ impl Candidate {
                 // The end of the resignation must still be reported.
                 Plan::HoldOff(_) | Plan::Idle => *then = Plan::HoldOff(Duration::ZERO),
             },
-            Phase::Campaigning(_) | Phase::Quarantined { .. } | Phase::Leading(_) => {}
+            Phase::Campaigning(_) | Phase::Leading(_) => {}
         }
     }
 
@@ -29,6 +32,9 @@ impl Candidate {
         let campaign = Campaign {
             holder: self.random.holder(),
             attempt: Attempt::due(self.now),
+            known: Known::Nothing,
+            looks: false,
+            asks: false,
             hinted: false,
             hints_from: self.now,
             unknown: None,
@@ -40,7 +46,7 @@ impl Candidate {
         if let Attempt::InFlight(flight) = campaign.attempt
             && self.now >= flight.give_up_at
         {
-            campaign = self.acquire_failed(campaign, flight);
+            campaign = self.campaign_failed(campaign, flight);
         }
         campaign.attempt = campaign.attempt.at(self.now);
         self.phase = Phase::Campaigning(campaign);
@@ -54,7 +60,6 @@ impl Candidate {
             Phase::Idle
             | Phase::HoldingOff { .. }
             | Phase::Withdrawing { .. }
-            | Phase::Quarantined { .. }
             | Phase::Leading(_)
             | Phase::Draining(_)
             | Phase::Releasing { .. } => {}
@@ -64,16 +69,16 @@ impl Candidate {
     fn hinted(&self, campaign: Campaign) -> Campaign {
         match campaign.attempt {
             // It leaves after the hint.
-            Attempt::Pending { .. } => campaign,
+            Attempt::Pending { .. } => Campaign { asks: true, ..campaign },
             Attempt::InFlight(_) => Campaign { hinted: true, ..campaign },
             Attempt::Due { at, failures } => {
                 let soon = self.now.max(campaign.hints_from);
                 if soon >= at {
-                    return campaign;
+                    return Campaign { asks: true, ..campaign };
                 }
                 let attempt = Attempt::Due { at: soon, failures };
                 let hints_from = soon + self.config.retry_least();
-                Campaign { attempt, hints_from, ..campaign }
+                Campaign { attempt, hints_from, asks: true, ..campaign }
             }
         }
     }
@@ -85,57 +90,87 @@ impl Candidate {
         result: Result<Reply, Unknown>,
     ) {
         match result {
-            Ok(Reply::Granted { token, wait }) => {
+            Ok(Reply::Granted { token }) if !campaign.looks => {
                 self.store_answered();
-                self.granted(Tenure { holder: campaign.holder, token }, flight, wait);
+                self.granted(Tenure { holder: campaign.holder, token }, flight);
             }
-            Ok(Reply::Held { token, remaining, ttl }) => {
+            Ok(Reply::Not(sight) | Reply::At(sight)) => {
                 self.store_answered();
-                self.refusal = None;
-                self.learn(token);
-                self.knows_ttl(ttl);
-                if self.incumbent != Some(token) {
-                    self.incumbent = Some(token);
-                    self.emit(Event::IncumbentChanged { token });
-                }
-                // A lease with no time left must not cause a tight loop of requests.
-                let remaining = remaining.max(Duration::from_millis(1));
-                let jitter = self.random.up_to(self.config.takeover_jitter());
-                let wait = remaining.saturating_add(jitter).min(self.config.poll_bound());
-                self.ask_again(campaign, self.now + wait);
-            }
-            Ok(Reply::Refused { ttl, quarantine }) => {
-                self.store_answered();
-                self.knows_ttl(ttl);
-                let refusal = Refusal::new(ttl, quarantine);
-                if self.refusal.replace(refusal) != Some(refusal) {
-                    self.emit(Event::Refused(refusal));
-                }
-                self.ask_again(campaign, self.now + self.config.poll_bound());
-            }
-            // Asking again is useful only with a token that was not known.
-            Ok(Reply::Stale { last }) if Some(last) > self.seen => {
-                self.store_answered();
-                self.learn(last);
-                self.ask_again(campaign, self.now);
+                self.sighted(campaign, sight);
             }
             Ok(
-                Reply::Stale { .. }
-                | Reply::Renewed
+                Reply::Granted { .. }
+                | Reply::Renewed { .. }
                 | Reply::Superseded { .. }
                 | Reply::Released
-                | Reply::NotHeld,
+                | Reply::NotHeld
+                | Reply::Noted
+                | Reply::Purged
+                | Reply::Kept,
             )
             | Err(Unknown) => {
-                let failed = self.acquire_failed(campaign, flight);
+                let failed = self.campaign_failed(campaign, flight);
                 self.phase = Phase::Campaigning(failed);
             }
         }
     }
 
-    /// Another candidate has that TTL.
-    fn knows_ttl(&mut self, ttl: Duration) {
-        self.longest_ttl = Span::of(self.longest_ttl.get().max(ttl));
+    /// Takes in what the store knows, and decides when to ask again, or to look.
+    fn sighted(&mut self, mut campaign: Campaign, sight: Sight) {
+        let (before, looked) = (campaign.known, campaign.looks);
+        let knows_more = sight.last > self.seen;
+        let waits_anew = self.take_in(Answer::of(&sight, !looked));
+        campaign.known = self.sees(&campaign, &sight);
+        let settled = self.past.ready(&self.config);
+        if let Some(until) = settled.filter(|_| waits_anew) {
+            self.emit(Event::Watching { watched: Watched::Past, until });
+        }
+        let lease = campaign.known.lease();
+        let ready = lease.map_or(self.now, |watch| watch.ready()).max(settled.unwrap_or(self.now));
+        if ready <= self.now || self.past.is_unreported() {
+            let is_the_same = lease.is_none_or(|watch| watch.shows_what(before.lease()));
+            let may_help = looked || knows_more || waits_anew || !is_the_same;
+            // An answer that tells nothing new must not cause a tight loop of requests.
+            let pause = if may_help { Duration::ZERO } else { self.config.retry_least() };
+            return self.ask_again(campaign, self.now + pause);
+        }
+        let jitter = self.random.up_to(self.config.takeover_jitter());
+        let look = self.next_look(lease).min(self.now + self.config.poll_bound());
+        self.ask_again(campaign, look.min(ready + jitter));
+    }
+
+    /// What an answer shows of the lease.
+    fn sees(&mut self, campaign: &Campaign, sight: &Sight) -> Known {
+        let Some(record) = sight.record else { return Known::Vacant };
+        let is_own = !record.released && record.holder == campaign.holder;
+        let (ttl, quarantine) = (self.config.ttl(), self.config.quarantine());
+        let demand =
+            if is_own { Duration::ZERO } else { record.demands(self.name, ttl, quarantine) };
+        if !record.released && !is_own && self.incumbent != Some(record.token) {
+            self.incumbent = Some(record.token);
+            self.emit(Event::IncumbentChanged { token: record.token });
+        }
+        let renews_at = self.now + self.config.look_interval(sight.now.since(record.written));
+        let watch = LeaseWatch::after(campaign.known.lease(), &record, demand, self.now, renews_at);
+        let other = OtherSettings::new(record.ttl, record.quarantine);
+        if is_own || record.agrees(ttl, quarantine) {
+            self.contradiction = None;
+        } else if self.contradiction.replace(other) != Some(other) {
+            let watched = Watched::Settings(other);
+            self.emit(Event::Watching { watched, until: watch.ready() });
+        }
+        Known::Lease(watch)
+    }
+
+    /// When the leader should have renewed; of a renewal that is overdue, after as long again.
+    fn next_look(&self, lease: Option<LeaseWatch>) -> Instant {
+        let interval = self.config.look_interval(Duration::ZERO);
+        let Some(watch) = lease else { return self.now + interval };
+        if self.now < watch.renews_at() {
+            return watch.renews_at();
+        }
+        let overdue = self.now.since(watch.renews_at());
+        self.now + overdue.max(self.config.first_overdue()).min(interval)
     }
 
     fn ask_again(&mut self, campaign: Campaign, at: Instant) {
@@ -144,43 +179,33 @@ impl Candidate {
         self.phase = Phase::Campaigning(next);
     }
 
-    fn acquire_failed(&mut self, campaign: Campaign, flight: Flight) -> Campaign {
+    fn campaign_failed(&mut self, campaign: Campaign, flight: Flight) -> Campaign {
         let attempt = self.store_failed(flight);
-        Campaign { attempt, hinted: false, unknown: Some(flight.id), ..campaign }
+        let unknown = if campaign.looks { campaign.unknown } else { Some(flight.id) };
+        Campaign { attempt, hinted: false, unknown, ..campaign }
     }
 
-    fn granted(&mut self, tenure: Tenure, flight: Flight, wait: Duration) {
+    fn granted(&mut self, tenure: Tenure, flight: Flight) {
         // A store that was rolled back may grant a token that is not above the highest known one.
         let is_new = Some(tenure.token) > self.seen;
-        self.refusal = None;
-        self.learn(tenure.token);
+        self.contradiction = None;
+        self.take_in(Answer::granted(tenure.token));
         let valid_until = self.config.valid_until(flight.sent_at);
         if !is_new || self.now >= valid_until {
             return self.release(tenure, Plan::Campaign);
         }
         self.incumbent = Some(tenure.token);
         let renew_at = flight.sent_at + self.config.renew_interval();
-        let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
-        // The store uses the declared quarantine. Where that is below a TTL that was seen, only the
-        // candidate knows the difference; it does not know how long ago the history began.
-        let undeclared = self.longest_ttl.get().saturating_sub(self.config.quarantine());
-        let wait = wait.saturating_add(undeclared);
-        if wait.is_zero() {
-            self.elected(lease);
-        } else {
-            let until = self.now + wait;
-            self.emit(Event::Quarantined { until });
-            self.phase = Phase::Quarantined { lease, until };
-        }
+        self.elected(Lease { tenure, valid_until, attempt: Attempt::due(renew_at) });
     }
 
     /// Gives the campaign up. The request in flight may still be granted.
     pub(super) fn give_up(&mut self, campaign: Campaign, then: Plan) {
         match campaign.attempt {
-            Attempt::InFlight(flight) => {
+            Attempt::InFlight(flight) if !campaign.looks => {
                 self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
             }
-            Attempt::Due { .. } | Attempt::Pending { .. } => {
+            Attempt::InFlight(_) | Attempt::Due { .. } | Attempt::Pending { .. } => {
                 self.abandon(campaign.holder, campaign.unknown);
                 self.withdrawn(then);
             }
@@ -195,21 +220,26 @@ impl Candidate {
         result: Result<Reply, Unknown>,
     ) {
         match result {
-            Ok(Reply::Granted { token, .. }) => {
+            Ok(Reply::Granted { token }) => {
                 self.store_answered();
-                self.learn(token);
+                self.take_in(Answer::granted(token));
                 self.release(Tenure { holder, token }, then);
             }
-            Ok(Reply::Held { token, .. } | Reply::Stale { last: token }) => {
+            Ok(Reply::Not(sight)) => {
                 self.store_answered();
-                self.learn(token);
+                self.take_in(Answer::of(&sight, true));
                 self.withdrawn(then);
             }
-            Ok(Reply::Refused { .. }) => {
-                self.store_answered();
-                self.withdrawn(then);
-            }
-            Ok(Reply::Renewed | Reply::Superseded { .. } | Reply::Released | Reply::NotHeld)
+            Ok(
+                Reply::At(_)
+                | Reply::Renewed { .. }
+                | Reply::Superseded { .. }
+                | Reply::Released
+                | Reply::NotHeld
+                | Reply::Noted
+                | Reply::Purged
+                | Reply::Kept,
+            )
             | Err(Unknown) => {
                 self.store_failed(flight);
                 self.abandon(holder, Some(flight.id));
@@ -227,11 +257,11 @@ impl Candidate {
     /// A reply to a request that was given up: only a grant of an abandoned campaign matters. It is
     /// released once, so that other candidates need not wait for its end.
     pub(super) fn stray(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
-        if let Ok(Reply::Granted { token, .. }) = result
+        if let Ok(Reply::Granted { token }) = result
             && let Some(Abandoned { holder, .. }) =
                 self.abandoned.take_if(|abandoned| abandoned.id == id)
         {
-            self.learn(token);
+            self.seen = self.seen.max(Some(token));
             self.unwanted = Some(Tenure { holder, token });
         }
     }

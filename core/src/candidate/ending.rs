@@ -1,7 +1,8 @@
 //! From the end of a claim until the candidate holds nothing.
 
 use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure};
-use crate::alphabet::{Event, Reply, Unknown};
+use crate::alphabet::{Event, Unknown};
+use crate::request::Reply;
 use crate::time::Instant;
 
 impl Candidate {
@@ -12,10 +13,6 @@ impl Candidate {
             Phase::Campaigning(campaign) => {
                 let campaign = *campaign;
                 self.give_up(campaign, then);
-            }
-            Phase::Quarantined { lease, .. } => {
-                let tenure = lease.tenure;
-                self.release(tenure, then);
             }
             Phase::Leading(lease) => {
                 let lease = *lease;
@@ -38,7 +35,6 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Quarantined { .. }
             | Phase::Leading(_)
             | Phase::Releasing { .. } => {}
         }
@@ -86,11 +82,13 @@ impl Candidate {
             }
             Ok(
                 Reply::Granted { .. }
-                | Reply::Held { .. }
-                | Reply::Stale { .. }
-                | Reply::Refused { .. }
-                | Reply::Renewed
-                | Reply::Superseded { .. },
+                | Reply::Not(_)
+                | Reply::At(_)
+                | Reply::Renewed { .. }
+                | Reply::Superseded { .. }
+                | Reply::Noted
+                | Reply::Purged
+                | Reply::Kept,
             )
             | Err(Unknown) => {
                 let attempt = self.store_failed(flight);

@@ -6,18 +6,21 @@ mod ending;
 mod outbox;
 mod phase;
 mod tenure;
+mod watch;
 
 use core::time::Duration;
 
-use crate::alphabet::{Event, Input, Output, Pending, Refusal, Reply, Unknown};
+use crate::alphabet::{Event, Input, OtherSettings, Output, Pending, Unknown};
 use crate::claim::Claim;
 use crate::config::Config;
-use crate::id::{HolderId, RequestId, Seed, Token};
+use crate::id::{HolderId, NameId, RequestId, Seed, Token};
 use crate::random::Random;
 use crate::stage::Stage;
-use crate::time::{Instant, Span};
-use outbox::Outbox;
-use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenure};
+use crate::request::Reply;
+use crate::time::Instant;
+use outbox::{Outbox, Outgoing};
+use phase::{Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure};
+use watch::{Answer, PastWatch};
 
 /// A candidate's state machine: one candidate, one election, one clock.
 ///
@@ -34,6 +37,7 @@ use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenur
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
     config: Config,
+    name: NameId,
     random: Random,
     /// The latest time seen; an older reading of the clock does not change it.
     now: Instant,
@@ -41,10 +45,9 @@ pub struct Candidate {
     seen: Option<Token>,
     /// The tenure that was last seen to hold the lease.
     incumbent: Option<Token>,
-    /// The longest TTL of another candidate that the store has reported.
-    longest_ttl: Span,
-    /// Why the store refused the last acquire, if it did.
-    refusal: Option<Refusal>,
+    past: PastWatch,
+    /// The settings of another candidate that contradict the own ones, as they were last reported.
+    contradiction: Option<OtherSettings>,
     last_request: Option<RequestId>,
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case its grant still arrives.
@@ -63,15 +66,16 @@ struct Abandoned {
 
 impl Candidate {
     /// A candidate that does not campaign yet. No two candidates may share a seed.
-    pub fn new(config: Config, seed: Seed) -> Self {
+    pub fn new(config: Config, name: NameId, seed: Seed) -> Self {
         Self {
             config,
+            name,
             random: Random::new(seed),
             now: Instant::ORIGIN,
             seen: None,
             incumbent: None,
-            longest_ttl: Span::ZERO,
-            refusal: None,
+            past: PastWatch::NONE,
+            contradiction: None,
             last_request: None,
             store_answers: true,
             abandoned: None,
@@ -107,6 +111,7 @@ impl Candidate {
             Input::Drained => self.drained(),
             Input::Admitted => self.admitted(),
             Input::Reply { id, result } => self.reply(id, result),
+            Input::Resumed => self.resumed(),
             Input::Hint => self.hint(),
             Input::Wake => {}
         }
@@ -115,13 +120,23 @@ impl Candidate {
 
     /// The next output of the last input, until there is none.
     pub fn poll(&mut self) -> Option<Output> {
-        self.outbox.pop(&self.config)
+        if let Some(event) = self.outbox.event() {
+            return Some(Output::Event(event));
+        }
+        let Outgoing { id, asked, give_up_at } = self.outbox.request()?;
+        Some(Output::Send { id, request: self.request(id, asked), give_up_at })
     }
 
     /// The request that waits for its admission, if one does. Like the deadline, it follows from the state:
     /// it is looked at after each input, and never goes stale.
     pub fn pending(&self) -> Option<Pending> {
-        self.unwanted.map(|_| Pending::Release).or_else(|| self.phase.pending())
+        match self.phase {
+            _ if self.unwanted.is_some() => Some(Pending::Release),
+            Phase::Campaigning(campaign) if campaign.attempt.is_pending() => {
+                Some(if self.asks(&campaign) { Pending::Acquire } else { Pending::Look })
+            }
+            phase => phase.pending(),
+        }
     }
 
     /// When the candidate must be woken; `None` if only another input can change its state.
@@ -140,7 +155,6 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Quarantined { .. }
             | Phase::Draining(_)
             | Phase::Releasing { .. } => None,
         }
@@ -154,7 +168,6 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Quarantined { .. }
             | Phase::Draining(_)
             | Phase::Releasing { .. } => None,
         }
@@ -165,7 +178,6 @@ impl Candidate {
         match self.phase {
             Phase::Idle | Phase::HoldingOff { .. } => Stage::Out,
             Phase::Campaigning(_) => Stage::Campaigning,
-            Phase::Quarantined { until, .. } => Stage::Quarantined { until },
             Phase::Leading(_) => Stage::Leading,
             Phase::Withdrawing { .. } | Phase::Draining(_) | Phase::Releasing { .. } => {
                 Stage::Ending
@@ -177,17 +189,12 @@ impl Candidate {
     fn expire(&mut self) {
         match self.phase {
             Phase::Leading(lease) if self.now >= lease.valid_until => self.expire_claim(lease),
-            // It never led: there is no work to drain, and the store may still hold the lease.
-            Phase::Quarantined { lease, .. } if self.now >= lease.valid_until => {
-                self.release(lease.tenure, Plan::Campaign);
-            }
             Phase::Draining(Draining { hold: Hold::Kept { lease, bound }, then })
                 if self.now >= lease.valid_until || self.now >= bound =>
             {
                 self.phase = Phase::Draining(Draining { hold: Hold::Left(lease.tenure), then });
             }
             Phase::Leading(_)
-            | Phase::Quarantined { .. }
             | Phase::Draining(_)
             | Phase::Idle
             | Phase::HoldingOff { .. }
@@ -209,8 +216,7 @@ impl Candidate {
                     return self.withdrawal_answered(holder, flight, then, result);
                 }
             }
-            Phase::Quarantined { lease, .. }
-            | Phase::Leading(lease)
+            Phase::Leading(lease)
             | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => {
                 if let Some(flight) = lease.attempt.answers(id) {
                     return self.renew_answered(lease, flight, result);
@@ -236,8 +242,7 @@ impl Candidate {
             Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at => {
                 self.withdrawal_answered(holder, flight, then, Err(Unknown));
             }
-            Phase::Quarantined { lease, until } if self.now >= until => self.elected(lease),
-            Phase::Quarantined { lease, .. } | Phase::Leading(lease) => self.advance_lease(lease),
+            Phase::Leading(lease) => self.advance_lease(lease),
             Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => {
                 self.advance_lease(lease);
             }
@@ -255,8 +260,19 @@ impl Candidate {
         self.outbox.push(event);
     }
 
-    fn learn(&mut self, token: Token) {
-        self.seen = self.seen.max(Some(token));
+    /// Time has passed in which nobody watched.
+    fn resumed(&mut self) {
+        self.past.begin_anew(self.now);
+        if let Phase::Campaigning(Campaign { known: Known::Lease(watch), .. }) = &mut self.phase {
+            watch.begin_anew(self.now);
+        }
+    }
+
+    /// Takes in what an answer says of the past. Says whether a watch of it begins.
+    fn take_in(&mut self, answer: Answer) -> bool {
+        let begins = self.past.take_in(self.now, self.seen, &answer);
+        self.seen = self.seen.max(answer.last);
+        begins
     }
 
     fn store_answered(&mut self) {

@@ -1,9 +1,8 @@
 //! The outputs of one input, in order: its events, then its request.
 
-use super::Config;
 use super::phase::Tenure;
-use crate::alphabet::{Event, Output, Request};
-use crate::id::{HolderId, RequestId, Token};
+use crate::alphabet::Event;
+use crate::id::RequestId;
 use crate::time::Instant;
 
 /// The most events that one input can cause; a push beyond it panics, which the property tests would find.
@@ -26,10 +25,11 @@ pub(super) struct Outgoing {
     pub(super) give_up_at: Instant,
 }
 
-/// A request without the settings.
+/// Which request. What it says follows from the candidate's state, which stays as it is until the request was polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
-    Acquire { holder: HolderId, seen: Option<Token> },
+    Acquire,
+    Look,
     Renew(Tenure),
     Release(Tenure),
 }
@@ -45,15 +45,17 @@ impl Outbox {
         self.request = Some(outgoing);
     }
 
-    pub(super) fn pop(&mut self, config: &Config) -> Option<Output> {
-        if let Some(event) = self.events.get_mut(usize::from(self.read)).and_then(Option::take) {
-            self.read += 1;
-            return Some(Output::Event(event));
-        }
+    pub(super) fn event(&mut self) -> Option<Event> {
+        let event = self.events.get_mut(usize::from(self.read)).and_then(Option::take)?;
+        self.read += 1;
+        Some(event)
+    }
+
+    /// Once there is no event left.
+    pub(super) const fn request(&mut self) -> Option<Outgoing> {
         // Rewinding keeps equal states equal, however many outputs they have emitted before.
         self.rewind();
-        let Outgoing { id, asked, give_up_at } = self.request.take()?;
-        Some(Output::Send { id, request: asked.with(config), give_up_at })
+        self.request.take()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -61,24 +63,9 @@ impl Outbox {
     }
 
     /// Starts over for the next input.
-    pub(super) fn rewind(&mut self) {
+    pub(super) const fn rewind(&mut self) {
         debug_assert!(self.read == self.written);
         self.read = 0;
         self.written = 0;
-    }
-}
-
-impl Asked {
-    fn with(self, config: &Config) -> Request {
-        match self {
-            Self::Acquire { holder, seen } => {
-                let (ttl, quarantine) = (config.ttl(), config.quarantine());
-                Request::Acquire { holder, seen, ttl, quarantine }
-            }
-            Self::Renew(Tenure { holder, token }) => {
-                Request::Renew { holder, token, ttl: config.ttl() }
-            }
-            Self::Release(Tenure { holder, token }) => Request::Release { holder, token },
-        }
     }
 }

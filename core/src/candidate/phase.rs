@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use super::watch::LeaseWatch;
 use crate::alphabet::Pending;
 use crate::claim::Claim;
 use crate::id::{HolderId, RequestId, Token};
@@ -14,12 +15,10 @@ pub(super) enum Phase {
     Idle,
     /// Resigned; campaigns again at `until`.
     HoldingOff { until: Instant },
-    /// Asks for the lease, and does not hold it.
+    /// Asks for the lease, or watches it, and does not hold it.
     Campaigning(Campaign),
     /// Gave up the campaign while an acquire was in flight: it may have been granted.
     Withdrawing { holder: HolderId, flight: Flight, then: Plan },
-    /// Was granted the lease by a store with too short a history: keeps it, and does not lead.
-    Quarantined { lease: Lease, until: Instant },
     /// Leads until the lease's `valid_until`.
     Leading(Lease),
     /// Stepped down; the tenure's work has not ended yet. No acquire from here.
@@ -39,12 +38,35 @@ pub(super) struct Tenure {
 pub(super) struct Campaign {
     pub(super) holder: HolderId,
     pub(super) attempt: Attempt,
+    pub(super) known: Known,
+    /// The request in flight is a look.
+    pub(super) looks: bool,
+    /// The next attempt asks for the lease, watched or not: it may have become vacant.
+    pub(super) asks: bool,
     /// A hint came while a request was in flight, whose reply may be older than the hint.
     pub(super) hinted: bool,
     /// Before this instant, a hint causes no attempt.
     pub(super) hints_from: Instant,
     /// The last acquire whose outcome is unknown.
     pub(super) unknown: Option<RequestId>,
+}
+
+/// What the store has told a campaign about the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Known {
+    Nothing,
+    /// The election has no record.
+    Vacant,
+    Lease(LeaseWatch),
+}
+
+impl Known {
+    pub(super) const fn lease(self) -> Option<LeaseWatch> {
+        match self {
+            Self::Lease(watch) => Some(watch),
+            Self::Nothing | Self::Vacant => None,
+        }
+    }
 }
 
 /// A lease that renewals keep.
@@ -149,12 +171,10 @@ impl Lease {
 }
 
 impl Phase {
-    /// The request that waits for its admission.
+    /// The request that waits for its admission, but that of a campaign, which depends on what was watched.
     pub(super) fn pending(&self) -> Option<Pending> {
         match self {
-            Self::Campaigning(campaign) if campaign.attempt.is_pending() => Some(Pending::Acquire),
-            Self::Quarantined { lease, .. }
-            | Self::Leading(lease)
+            Self::Leading(lease)
             | Self::Draining(Draining { hold: Hold::Kept { lease, .. }, .. })
                 if lease.attempt.is_pending() =>
             {
@@ -162,7 +182,6 @@ impl Phase {
             }
             Self::Releasing { attempt, .. } if attempt.is_pending() => Some(Pending::Release),
             Self::Campaigning(_)
-            | Self::Quarantined { .. }
             | Self::Leading(_)
             | Self::Draining(_)
             | Self::Releasing { .. }
@@ -179,9 +198,6 @@ impl Phase {
             Self::Campaigning(campaign) if campaign.attempt.is_pending() => None,
             Self::Campaigning(campaign) => Some(campaign.attempt.deadline()),
             Self::Withdrawing { flight, .. } => Some(flight.give_up_at),
-            Self::Quarantined { lease, until } => {
-                Some(lease.attempt.deadline().min(lease.valid_until).min(*until))
-            }
             Self::Leading(lease) => Some(lease.attempt.deadline().min(lease.valid_until)),
             Self::Draining(Draining { hold: Hold::Kept { lease, bound }, .. }) => {
                 Some(lease.attempt.deadline().min(lease.valid_until).min(*bound))

@@ -1,8 +1,10 @@
 //! From a grant to the end of its claim.
 
 use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
-use crate::alphabet::{Event, Reply, StepDownReason, Unknown};
+use super::watch::Answer;
+use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
+use crate::request::Reply;
 use crate::time::Instant;
 
 impl Candidate {
@@ -31,26 +33,27 @@ impl Candidate {
         result: Result<Reply, Unknown>,
     ) {
         match result {
-            Ok(Reply::Renewed) => {
+            Ok(Reply::Renewed { past, .. }) => {
                 self.store_answered();
+                self.past.is_told(self.now, past);
                 let valid_until = lease.valid_until.max(self.config.valid_until(flight.sent_at));
                 let attempt = Attempt::due(flight.sent_at + self.config.renew_interval());
                 self.renewed(Lease { valid_until, attempt, ..lease });
             }
             Ok(Reply::Superseded { last }) => {
                 self.store_answered();
-                if let Some(last) = last {
-                    self.learn(last);
-                }
+                self.take_in(Answer { last, past: None, to_acquire: false });
                 self.superseded(lease);
             }
             Ok(
                 Reply::Granted { .. }
-                | Reply::Held { .. }
-                | Reply::Stale { .. }
-                | Reply::Refused { .. }
+                | Reply::Not(_)
+                | Reply::At(_)
                 | Reply::Released
-                | Reply::NotHeld,
+                | Reply::NotHeld
+                | Reply::Noted
+                | Reply::Purged
+                | Reply::Kept,
             )
             | Err(Unknown) => {
                 if let Some(lease) = self.renew_failed(lease, flight) {
@@ -81,8 +84,7 @@ impl Candidate {
                     self.emit(Event::DrainUntil { token: lease.tenure.token, until });
                 }
             }
-            Phase::Quarantined { .. }
-            | Phase::Draining(_)
+            Phase::Draining(_)
             | Phase::Idle
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
@@ -95,8 +97,7 @@ impl Candidate {
     /// Writes a lease back into the phase that keeps it.
     pub(super) fn keep(&mut self, renewed: Lease) {
         match &mut self.phase {
-            Phase::Quarantined { lease, .. }
-            | Phase::Leading(lease)
+            Phase::Leading(lease)
             | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => *lease = renewed,
             Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
             | Phase::Idle
@@ -121,7 +122,6 @@ impl Candidate {
                 self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });
                 self.phase = Phase::Draining(Draining { hold: Hold::Gone, then });
             }
-            Phase::Quarantined { .. } => self.campaign(),
             Phase::Idle
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)

@@ -1,5 +1,6 @@
 //! Settings, and the inequalities between them.
 
+use core::num::NonZeroU8;
 use core::time::Duration;
 
 use super::chosen::Chosen;
@@ -40,6 +41,7 @@ impl ConfigBuilder {
             quarantine: Span::of(ttl),
             granularity: Span::of(Duration::from_millis(1)),
             round_trips: 1,
+            look_every: NonZeroU8::MIN,
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
             chosen: Chosen::NONE,
         })
@@ -87,6 +89,13 @@ impl ConfigBuilder {
         self.choose(Chosen::POLL_BOUND)
     }
 
+    /// At which of a leader's renewals a waiting candidate looks. With 3, it looks a third as often, and a leader that
+    /// crashed is replaced later by up to two renew intervals. Default: each.
+    pub const fn look_every(mut self, renewals: NonZeroU8) -> Self {
+        self.0.look_every = renewals;
+        self
+    }
+
     /// The longest time that leader-only work is given to end after a resignation: at most 24 h. Default: the TTL.
     /// Replaces [`longest_stop`](Self::longest_stop).
     pub const fn drain_bound(mut self, bound: Duration) -> Self {
@@ -106,7 +115,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// How long a new leader waits if the store may have lost data: at least the longest TTL that any candidate of this
+    /// How long the candidate watches a store that may have lost data before it may be granted a lease: at least the longest TTL that any candidate of this
     /// election still uses, or used until lately; at most 7 days. Default: the TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
         self.0.quarantine = Span::of(quarantine);

@@ -26,7 +26,7 @@ pub struct Explanation {
     /// The longest round trip to the store with which each request is answered in time, once there is a
     /// connection: the request timeout, shared by the round trips that a request takes.
     pub longest_round_trip: Duration,
-    /// How far the leader's clock may be set back or be stopped, and how far the store's clock may be set
+    /// How far the leader's clock may be set back or be stopped, and how far a waiting candidate's may be set
     /// forward, once in the life of a claim, without a second leader, if all rates keep the drift
     /// bound. It is the stop margin: the part that a jump uses up is missing for writes under way.
     pub clock_jump_tolerated: Duration,
@@ -45,16 +45,17 @@ impl Config {
     /// The figures that follow from these settings.
     pub fn explain(&self) -> Explanation {
         let slow_try = self.request_timeout() + self.retry_most();
-        let failover = self.on_slowest_clock(self.ttl()) + slow_try + self.takeover_jitter();
+        let look = self.look_interval(Duration::ZERO);
+        let longest_watch = self.on_slowest_clock(look + self.ttl().max(self.quarantine()));
+        let failover = longest_watch + slow_try + self.takeover_jitter();
         // A renewal that is due waits for the reply to the one before it.
         let first_try = self.renew_interval().max(self.request_timeout());
         let spare = self.validity().saturating_sub(first_try);
-        let wait = self.ttl().saturating_sub(self.renew_interval()).min(self.poll_bound());
+        let wait = look.min(self.poll_bound());
         Explanation {
             validity: self.validity(),
             worst_case_failover: failover,
-            worst_case_failover_after_store_loss: failover
-                + self.on_slowest_clock(self.quarantine()),
+            worst_case_failover_after_store_loss: failover + longest_watch,
             renewal_attempts: count(spare, slow_try),
             // The pause may begin just before a reply, cost that try, and be followed by the longest
             // delay and a slow second try.
@@ -81,7 +82,7 @@ impl Config {
         }
     }
 
-    /// `duration / (1 - rho)`: the longest true time that a store's clock takes to count it.
+    /// `duration / (1 - rho)`: the longest true time that a candidate's clock takes to count it.
     #[allow(clippy::cast_possible_truncation, reason = "a week in nanoseconds is far below 2^63")]
     fn on_slowest_clock(&self, duration: Duration) -> Duration {
         let million = u128::from(MILLION);

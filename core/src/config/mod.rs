@@ -12,6 +12,7 @@ pub use error::ConfigError;
 pub use explain::Explanation;
 pub use remedy::Remedy;
 
+use core::num::NonZeroU8;
 use core::time::Duration;
 
 use self::chosen::Chosen;
@@ -61,6 +62,7 @@ pub struct Config {
     quarantine: Span,
     granularity: Span,
     round_trips: u8,
+    look_every: NonZeroU8,
     pub(crate) on_renew_error: RenewErrorPolicy,
     chosen: Chosen,
 }
@@ -118,7 +120,7 @@ impl Config {
         self.stop_within(bound).check()
     }
 
-    /// How long the store keeps the lease after the last renewal, by its own clock.
+    /// How long another candidate has to watch the lease, without a renewal, before it may take it.
     pub const fn ttl(&self) -> Duration {
         self.ttl.get()
     }
@@ -156,6 +158,11 @@ impl Config {
         self.retry_most.get()
     }
 
+    /// At which of a leader's renewals a waiting candidate looks: each, each second, and so on.
+    pub const fn look_every(&self) -> NonZeroU8 {
+        self.look_every
+    }
+
     /// The longest time between two attempts of a waiting candidate.
     pub const fn poll_bound(&self) -> Duration {
         self.poll_bound.get()
@@ -170,7 +177,7 @@ impl Config {
         }
     }
 
-    /// How long a new leader waits if the store may have lost data.
+    /// How long the candidate watches a store that may have lost data before it may be granted a lease.
     pub const fn quarantine(&self) -> Duration {
         self.quarantine.get()
     }
@@ -183,8 +190,8 @@ impl Config {
     /// How long a claim is valid from the sending of the request that won it, on the candidate's own
     /// clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
     ///
-    /// With every clock's rate within `1 - rho ..= 1 + rho`, the store can't end the lease before
-    /// `(ttl - g) / (1 + rho)` of true time after the sending, and no candidate's clock takes longer
+    /// With the rate of every candidate's clock within `1 - rho ..= 1 + rho`, nobody has watched the lease for its TTL
+    /// before `(ttl - g) / (1 + rho)` of true time after the sending, and no candidate's clock takes longer
     /// than that to count `(ttl - g) * (1 - rho) / (1 + rho)`.
     pub const fn validity(&self) -> Duration {
         Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin())))
@@ -202,6 +209,20 @@ impl Config {
     /// The end of a claim that was won by a request sent at `sent_at`.
     pub(crate) fn valid_until(&self, sent_at: Instant) -> Instant {
         sent_at + self.validity()
+    }
+
+    /// The time until a look that finds the next renewal, if the last one was that long ago: a little later than it
+    /// should come. An age above the renew interval is none: it comes from another clock.
+    pub(crate) fn look_interval(&self, age: Duration) -> Duration {
+        let interval = self.renew_interval();
+        let known = if age <= interval { age } else { Duration::ZERO };
+        let lag = (interval / 100).min(Duration::from_millis(10));
+        interval * u32::from(self.look_every.get()) - known + lag
+    }
+
+    /// How long after a look that found no renewal the next one follows, at first.
+    pub(crate) fn first_overdue(&self) -> Duration {
+        (self.renew_interval() / 50).min(Duration::from_millis(100))
     }
 
     /// How long a release is attempted.

@@ -1,13 +1,9 @@
-//! What must hold at every instant of true time.
-//!
-//! Ends are compared in the worst case: a claim's end on the slowest clock, a lease's on the fastest.
-//! All figures are integers; fractions are multiplied out.
+//! What must hold at every instant of true time, and at every grant.
+
+use std::time::Duration;
 
 use super::World;
 use super::node::{Node, Tenure};
-use tenure_core::Instant;
-
-const MILLION: i128 = 1_000_000;
 
 impl World {
     /// Called after each operation.
@@ -15,7 +11,6 @@ impl World {
         self.single_leader();
         for node in 0..self.nodes.len() {
             self.nodes[node].no_resurrection(self.now);
-            self.margin_kept(node);
             self.work_is_covered(node);
         }
     }
@@ -28,15 +23,21 @@ impl World {
         self.sights.leads |= !leaders.is_empty();
     }
 
-    /// (b) G2: a claim ends at least a stop margin before its lease.
-    fn margin_kept(&self, node: usize) {
-        let node = &self.nodes[node];
-        if let Some(claim) = node.claim(self.now)
-            && node.lease_of == self.store.losses
-        {
-            let margin =
-                i128::try_from(node.config.stop_margin().as_nanos()).expect("a day at most");
-            self.outlived_by_lease(node, claim.token().get(), claim.valid_until(), margin, "(b)");
+    /// (b) G2: at a grant, the claims of all others have been over for a stop margin, and no work of theirs drains.
+    ///
+    /// Also after a loss of data, since whoever is granted anything has watched the store for long enough by then.
+    pub(super) fn margin_kept(&mut self, granted: usize) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let (end, margin) = match (node.tenure, node.valid_until) {
+                _ if number == granted => continue,
+                (Tenure::Elected { .. }, Some(end)) => (end, node.config.stop_margin()),
+                (Tenure::Draining { until: Some(until), .. }, _) => (until, Duration::ZERO),
+                (Tenure::None | Tenure::Elected { .. } | Tenure::Draining { .. }, _) => continue,
+            };
+            // A nanosecond for each of the two roundings.
+            let read = node.clock.read(self.now) + Duration::from_nanos(2);
+            assert!(read >= end + margin, "(b) node {granted} is granted, {number} until {end:?}");
+            self.sights.taken_from_a_leader = true;
         }
     }
 
@@ -48,9 +49,6 @@ impl World {
         if self.nodes[node].clock.read(self.now) >= until {
             return;
         }
-        if self.nodes[node].lease_of == self.store.losses {
-            self.outlived_by_lease(&self.nodes[node], token.get(), until, 0, "(g)");
-        }
         for (other, rival) in self.nodes.iter().enumerate() {
             let claim = rival.claim(self.now);
             assert!(
@@ -59,24 +57,5 @@ impl World {
             );
         }
         self.sights.drains_covered = true;
-    }
-
-    /// `end` by the node's slowest clock, and `margin / (1 + rho)`, come before the lease can end.
-    fn outlived_by_lease(&self, node: &Node, token: u64, end: Instant, margin: i128, what: &str) {
-        let record = self.store.record.filter(|record| record.token.get() == token);
-        let lease = record.filter(|record| !record.released);
-        let Some(lease) = lease else {
-            panic!("{what} {token} counts on a lease that is gone: {:?}", self.store.record)
-        };
-        let rho = i128::from(self.setup.rho_ppm);
-        let (slow, fast) = (MILLION - rho, MILLION + rho);
-        let claim_left = node.clock.left(self.now, end);
-        let lease_left = self.store.clock.left(self.now, lease.lease_end);
-        // claim_left / slow + margin / fast <= lease_left / fast
-        assert!(
-            claim_left * fast + margin * MILLION * slow <= lease_left * slow,
-            "{what} {token}: until {end:?} with margin {margin} ns, beyond the lease {lease:?}, at {}",
-            self.now
-        );
     }
 }

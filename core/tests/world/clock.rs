@@ -4,7 +4,7 @@ use tenure_core::Instant;
 
 const MILLION: u128 = 1_000_000;
 
-/// A clock whose rate may change, but which never steps.
+/// A clock whose rate may change. A store's may be set; a candidate's steps forward while its machine is suspended.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     /// True time of the last change of rate.
@@ -26,6 +26,10 @@ impl Clock {
         self.rate = rate(off_ppm);
     }
 
+    pub(crate) fn set(&mut self, now: u64, shown: u64) {
+        (self.since, self.shown) = (now, u128::from(shown) * MILLION);
+    }
+
     /// The exact reading, in millionths of a nanosecond.
     pub(crate) fn fine(&self, now: u64) -> u128 {
         self.shown + u128::from(now - self.since) * self.rate
@@ -40,19 +44,10 @@ impl Clock {
         let wanted = u128::from(reading.as_nanos()) * MILLION;
         now + narrow(wanted.saturating_sub(self.fine(now)).div_ceil(self.rate))
     }
-
-    /// What is left until `reading`, in millionths of a nanosecond of this clock; negative if past.
-    pub(crate) fn left(&self, now: u64, reading: Instant) -> i128 {
-        signed(u128::from(reading.as_nanos()) * MILLION) - signed(self.fine(now))
-    }
 }
 
 fn rate(off_ppm: i64) -> u128 {
     u128::try_from(1_000_000 + off_ppm).expect("a rate is positive")
-}
-
-fn signed(value: u128) -> i128 {
-    i128::try_from(value).expect("centuries fit")
 }
 
 pub(crate) fn narrow(value: u128) -> u64 {

@@ -56,8 +56,7 @@ pub(crate) fn run(setup: &Setup, ops: &[Op]) -> Sights {
 
 impl World {
     fn new(setup: Setup) -> Self {
-        let clock = Clock::new(TODAY, setup.off_ppm(setup.store_rate));
-        let store = Store::new(clock, setup.granularity, setup.knows_its_history);
+        let store = Store::new(Clock::new(TODAY, 0), setup.knows_its_past);
         let node = |(number, node): (usize, &setup::NodeSetup)| {
             let clock = Clock::new(node.clock_shows, setup.off_ppm(node.rate));
             Node::new(clock, setup.config(node), number, 0)
@@ -108,9 +107,10 @@ impl World {
                 let (node, off) = (self.node(node), self.setup.off_ppm(rate));
                 self.nodes[node].clock.set_rate(self.now, off);
             }
-            Op::StoreDrifts { rate } => {
-                let off = self.setup.off_ppm(rate);
-                self.store.clock.set_rate(self.now, off);
+            Op::Suspend { node, permille } => self.suspend(self.node(node), permille),
+            Op::SetStoreClock { seconds } => {
+                self.sights.clock_steps = true;
+                self.store.set_clock(self.now, u64::from(seconds) * 1_000_000_000);
             }
             Op::BackUp => self.store.back_up(),
             Op::RollBack => self.store_loses_data(Store::roll_back),
@@ -148,9 +148,6 @@ impl World {
             Edge::ClaimEnd => self.nodes[number]
                 .claim(self.now)
                 .map(|claim| self.nodes[number].clock.when(self.now, claim.valid_until())),
-            Edge::LeaseEnd => {
-                self.store.record.map(|record| self.store.clock.when(self.now, record.lease_end))
-            }
         };
         if let Some(edge) = edge {
             self.pass_to(edge.saturating_sub(u64::from(just_before)));
@@ -201,9 +198,17 @@ impl World {
         self.handle(number, Input::Campaign);
     }
 
-    fn store_loses_data(&mut self, lose: fn(&mut Store)) {
-        self.pass_to(self.store.may_lose_data_from(self.now));
+    /// The clock counts on meanwhile, and is ahead of true time afterwards.
+    fn suspend(&mut self, number: usize, permille: u16) {
+        let ahead = self.of_ttl(permille);
+        let clock = &mut self.nodes[number].clock;
+        clock.set(self.now, clock.read(self.now).as_nanos() + ahead);
+        self.sights.suspends = true;
+        self.handle(number, Input::Resumed);
+    }
+
+    fn store_loses_data(&mut self, lose: fn(&mut Store, u64)) {
         self.sights.lost_while_led |= self.nodes.iter().any(|node| node.claim(self.now).is_some());
-        lose(&mut self.store);
+        lose(&mut self.store, self.now);
     }
 }

@@ -25,8 +25,6 @@ pub(super) struct Message {
 pub(super) struct Answer {
     pub(super) to: Sender,
     pub(super) result: Result<Reply, Unknown>,
-    /// How often the store had lost data by then.
-    pub(super) losses: u64,
 }
 
 impl World {
@@ -42,22 +40,22 @@ impl World {
         match fate {
             Fate::Arrives | Fate::Doubled => self.carry_out(message),
             Fate::Lost => {}
-            Fate::Unknown => self.answered(Answer {
-                to: message.from,
-                result: Err(Unknown),
-                losses: self.store.losses,
-            }),
+            Fate::Unknown => self.answered(Answer { to: message.from, result: Err(Unknown) }),
         }
         let surplus = self.requests.len().saturating_sub(NETWORK_HOLDS);
         self.requests.drain(..surplus);
     }
 
     pub(super) fn carry_out(&mut self, message: Message) {
-        let reply = self.store.step(self.now, message.request);
-        self.sights.stale_acquires |= matches!(reply, Reply::Stale { .. });
-        self.sights.releases |= reply == Reply::Released;
-        let losses = self.store.losses;
-        self.replies.push(Answer { to: message.from, result: Ok(reply), losses });
+        let before = self.store.record;
+        let reply = self.store.step(self.now, message.from, message.request);
+        self.sights.answered(message.request, reply);
+        if let Reply::Granted { token } = reply
+            && before.is_none_or(|before| before.token != token)
+        {
+            self.margin_kept(message.from.node);
+        }
+        self.replies.push(Answer { to: message.from, result: Ok(reply) });
         self.check();
     }
 
@@ -84,13 +82,10 @@ impl World {
         if node.incarnation != answer.to.incarnation {
             return;
         }
-        if node.awaits.take_if(|id| *id == answer.to.id).is_some()
-            && matches!(answer.result, Ok(Reply::Granted { .. } | Reply::Renewed))
-        {
-            node.lease_of = answer.losses;
-        }
+        node.awaits.take_if(|id| *id == answer.to.id);
         let over = matches!(node.tenure, Tenure::Elected { over: true, .. });
-        self.sights.late_renewals |= over && answer.result == Ok(Reply::Renewed);
+        let renewed = matches!(answer.result, Ok(Reply::Renewed { .. }));
+        self.sights.late_renewals |= over && renewed;
         self.handle(answer.to.node, Input::Reply { id: answer.to.id, result: answer.result });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use tenure_core::{
-    Candidate, Claim, Config, Event, Input, Instant, Output, Request, RequestId, Seed,
+    Candidate, Claim, Config, Event, Input, Instant, NameId, Output, Request, RequestId, Seed,
     StepDownReason, Token,
 };
 
@@ -17,8 +17,8 @@ pub(crate) struct Node {
     pub(crate) incarnation: u64,
     /// The last request that it sent, until the first answer to it.
     pub(crate) awaits: Option<RequestId>,
-    /// How often the store had lost data when it answered the last grant or renewal.
-    pub(crate) lease_of: u64,
+    /// The end of the last claim.
+    pub(crate) valid_until: Option<Instant>,
     pub(crate) tenure: Tenure,
 }
 
@@ -42,7 +42,7 @@ impl Node {
     pub(crate) fn new(clock: Clock, config: Config, number: usize, incarnation: u64) -> Self {
         let seed =
             Seed::new(((number as u128 + 1) << 64) | u128::from(incarnation * 64) | number as u128);
-        let candidate = Candidate::new(config, seed);
+        let candidate = Candidate::new(config, NameId::from_bits(number as u128), seed);
         Self {
             clock,
             config,
@@ -50,7 +50,7 @@ impl Node {
             candidate,
             incarnation,
             awaits: None,
-            lease_of: 0,
+            valid_until: None,
             tenure: Tenure::None,
         }
     }
@@ -88,6 +88,7 @@ impl Node {
             (Output::Event(Event::Elected(claim)), before) => {
                 assert_eq!(before, Tenure::None, "(d) elected again before stepping down");
                 self.tenure = Tenure::Elected { token: claim.token(), over: false };
+                self.valid_until = Some(claim.valid_until());
             }
             (Output::Event(Event::SteppedDown { token, reason, drain_until }), before) => {
                 let Tenure::Elected { token: elected, .. } = before else {
@@ -110,6 +111,9 @@ impl Node {
             (Output::Send { id, request, .. }, tenure) => {
                 self.awaits = Some(id);
                 no_send_under_work(request, tenure);
+            }
+            (Output::Event(Event::Renewed(claim)), _) => {
+                self.valid_until = Some(claim.valid_until());
             }
             (Output::Event(_), _) => {}
         }
@@ -141,7 +145,11 @@ fn no_send_under_work(request: Request, tenure: Tenure) {
         return;
     };
     match request {
-        Request::Acquire { .. } => panic!("(f) an acquire while {under_work:?} has not drained"),
+        Request::Acquire(_)
+        | Request::Look { .. }
+        | Request::Ask { .. }
+        | Request::Want { .. }
+        | Request::Purge { .. } => panic!("(f) {request:?} while {under_work:?} has not drained"),
         Request::Release { token, .. } => {
             assert_ne!(token, under_work, "(f) released before its work had ended");
         }

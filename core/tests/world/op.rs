@@ -56,8 +56,14 @@ pub(crate) enum Op {
         node: u8,
         rate: i8,
     },
-    StoreDrifts {
-        rate: i8,
+    /// The machine was suspended, and its clock has run ahead. Permille of the longest TTL.
+    Suspend {
+        node: u8,
+        permille: u16,
+    },
+    /// The store's clock is set to that many seconds since 1970.
+    SetStoreClock {
+        seconds: u32,
     },
     BackUp,
     RollBack,
@@ -69,7 +75,6 @@ pub(crate) enum Op {
 pub(crate) enum Edge {
     Deadline,
     ClaimEnd,
-    LeaseEnd,
 }
 
 /// The fate of a message. A message that no operation picks is delayed.
@@ -98,7 +103,7 @@ fn lost() -> impl Strategy<Value = Op> {
 
 fn kept() -> impl Strategy<Value = Op> {
     let node = any::<u8>;
-    let edge = prop_oneof![Just(Edge::Deadline), Just(Edge::ClaimEnd), Just(Edge::LeaseEnd)];
+    let edge = prop_oneof![2 => Just(Edge::Deadline), 1 => Just(Edge::ClaimEnd)];
     let again = prop::option::of(prop_oneof![Just(0_u16), 0_u16..2_000]);
     prop_oneof![
         4 => prop_oneof![0_u16..50, 0_u16..1_500].prop_map(Op::Pass),
@@ -115,7 +120,8 @@ fn kept() -> impl Strategy<Value = Op> {
         14 => (node(), fate()).prop_map(|(pick, fate)| Op::Reply { pick, fate }),
         1 => node().prop_map(|node| Op::Crash { node }),
         1 => (node(), rates()).prop_map(|(node, rate)| Op::Drift { node, rate }),
-        1 => rates().prop_map(|rate| Op::StoreDrifts { rate }),
+        1 => (node(), 0_u16..2_000).prop_map(|(node, permille)| Op::Suspend { node, permille }),
+        1 => any::<u32>().prop_map(|seconds| Op::SetStoreClock { seconds }),
     ]
 }
 

@@ -2,8 +2,8 @@
 
 use super::World;
 use super::clock::narrow;
-use super::node::Tenure;
-use tenure_core::{Config, Event, Input, Output};
+use super::node::{Node, Tenure};
+use tenure_core::{Event, Input, Output};
 
 const MILLION: u128 = 1_000_000;
 
@@ -74,22 +74,13 @@ impl World {
         );
     }
 
-    /// `(TTL + quarantine) / (1 - rho) + request timeout + largest retry + jitter`, of the slowest node
-    /// in a network without delay, with a little more for times that are counted in whole milliseconds.
+    /// The worst case of the slowest node in a network without delay: a loss is noticed at the end of a watch, and
+    /// another watch follows. In true time, with a little more for times that are counted in whole milliseconds.
     fn leads_within(&self) -> u64 {
-        let longest = |of: fn(&Config) -> u128| {
-            self.nodes.iter().map(|node| of(&node.config)).max().expect("has nodes")
+        let worst = |node: &Node| {
+            node.config.explain().worst_case_failover_after_store_loss + node.config.request_timeout()
         };
-        let ttl = longest(|config| config.ttl().as_nanos());
-        let quarantine = longest(|config| config.quarantine().as_nanos());
-        let spent_on_a_try = longest(|config| {
-            let explained = config.explain();
-            // The failover without the rest of the lease: the request timeout, the largest retry and the jitter.
-            let slowest = MILLION - u128::from(config.drift_ppm());
-            explained.worst_case_failover.as_nanos() - config.ttl().as_nanos() * MILLION / slowest
-        });
-        let slowest = MILLION - u128::from(self.setup.rho_ppm);
-        let whole = ttl + quarantine + spent_on_a_try + 5_000_000;
-        narrow((whole * MILLION).div_ceil(slowest))
+        let worst = self.nodes.iter().map(worst).max().expect("has nodes").as_nanos() + 5_000_000;
+        narrow((worst * MILLION).div_ceil(MILLION - u128::from(self.setup.rho_ppm)))
     }
 }

@@ -9,8 +9,7 @@ use tenure_core::{Config, RenewErrorPolicy};
 pub(crate) struct Setup {
     pub(crate) rho_ppm: u32,
     pub(crate) granularity: u64,
-    pub(crate) store_rate: i8,
-    pub(crate) knows_its_history: bool,
+    pub(crate) knows_its_past: bool,
     pub(crate) extra_quarantine: u16,
     /// Whether requests wait until an operation or a healthy stretch admits them.
     pub(crate) queues: bool,
@@ -33,14 +32,13 @@ pub(crate) struct NodeSetup {
 }
 
 impl Setup {
-    /// Two candidates whose clocks are as far apart as the drift bound allows, on a store that counts
-    /// as fast as it may: the inequalities of the proof are tight here.
+    /// Two candidates whose clocks are as far apart as the drift bound allows: the inequalities of the proof are tight
+    /// here.
     pub(crate) fn slow_and_fast() -> Self {
         Self {
             rho_ppm: 100_000,
             granularity: 1,
-            store_rate: 100,
-            knows_its_history: true,
+            knows_its_past: true,
             extra_quarantine: 0,
             queues: false,
             nodes: vec![NodeSetup::with_rate(-100), NodeSetup::with_rate(100)],
@@ -111,19 +109,17 @@ pub(crate) fn setups() -> impl Strategy<Value = Setup> {
     let extra = prop_oneof![Just(0), 0_u16..500];
     let nodes = prop::collection::vec(node_setups(), 2..=4);
     let flags = (any::<bool>(), any::<bool>());
-    (rho, granularity, rates(), flags, extra, nodes).prop_map(
+    (rho, granularity, flags, extra, nodes).prop_map(
         |(
             rho_ppm,
             granularity,
-            store_rate,
-            (knows_its_history, queues),
+            (knows_its_past, queues),
             extra_quarantine,
             nodes,
         )| Setup {
             rho_ppm,
             granularity,
-            store_rate,
-            knows_its_history,
+            knows_its_past,
             extra_quarantine,
             queues,
             nodes,

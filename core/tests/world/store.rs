@@ -1,115 +1,132 @@
-//! The store of the world: the contract as code, run by a clock that drifts and counts coarsely.
+//! The store of the world: the contract as code. Its clock may show anything.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tenure_core::contract::{FOREVER, Moment, Past, Record, apply};
+use tenure_core::{Acquire, HolderId, Reply, Request, Stamp, Token};
 
 use super::clock::Clock;
-use core::time::Duration;
-use tenure_core::contract::{History, Moment, Record, apply};
-use tenure_core::{HolderId, Instant, Reply, Request, Token};
+use super::network::Sender;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
-    pub(crate) clock: Clock,
+    clock: Clock,
     pub(crate) record: Option<Record>,
-    pub(crate) history: Option<History>,
+    pub(crate) past: Option<Past>,
     /// How often data was lost; also the server's identity, which changes whenever that happens.
     pub(crate) losses: u64,
     /// The highest token ever granted, lost or not.
-    pub(crate) highest: Option<Token>,
-    backup: (Option<Record>, Option<History>),
-    granularity: u64,
+    highest: Option<Token>,
+    backup: (Option<Record>, Option<Past>),
+    stamps: u64,
+    /// The processes that this server has answered: their connections.
+    connected: BTreeSet<(usize, u64)>,
 }
 
 impl Store {
-    pub(crate) fn new(clock: Clock, granularity: u64, knows_its_history: bool) -> Self {
-        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
-        let known = History { identity: 0, known_since, longest_ttl, purged: None };
+    pub(crate) fn new(clock: Clock, knows_its_past: bool) -> Self {
+        let (stamp, longest) = (Stamp::from_bits(0), Duration::ZERO);
+        let known = Past { identity: 0, stamp, watched: FOREVER, longest, purged: None };
         Self {
             clock,
             record: None,
-            history: knows_its_history.then_some(known),
+            past: knows_its_past.then_some(known),
             losses: 0,
             highest: None,
             backup: (None, None),
-            granularity,
+            stamps: 0,
+            connected: BTreeSet::new(),
         }
     }
 
-    /// The store counts in steps, so that a lease may end up to a step early.
-    pub(crate) fn read(&self, now: u64) -> Instant {
-        let reading = self.clock.read(now).as_nanos();
-        Instant::from_nanos(reading - reading % self.granularity)
-    }
-
-    pub(crate) fn step(&mut self, now: u64, request: Request) -> Reply {
-        let at = self.read(now);
+    pub(crate) fn step(&mut self, now: u64, from: Sender, request: Request) -> Reply {
+        self.stamps += 1;
         let before = self.record;
         let moment = Moment {
-            now: at,
+            now: self.clock.read(now),
             identity: u128::from(self.losses),
+            fresh: Stamp::from_bits(self.stamps.into()),
+            first: self.connected.insert((from.node, from.incarnation)),
             trust_empty_store: false,
-            compares_identity: true,
         };
-        let mut reply = apply(&mut self.record, &mut self.history, moment, request);
-        own_lease_only(before, self.record, at, request);
-        if let Reply::Granted { token, wait } = &mut reply {
-            self.highest = self.highest.max(Some(*token));
-            if !wait.is_zero() {
-                // Two coarse readings may be a step further apart than the instants were.
-                *wait += Duration::from_nanos(self.granularity);
-            }
+        let reply = apply(&mut self.record, &mut self.past, moment, request);
+        own_lease_only(before, self.record, request);
+        if let Reply::Granted { token } = reply {
+            self.highest = self.highest.max(Some(token));
         }
         reply
     }
 
-    /// The earliest true time at which the store may lose data, so that its clock is not behind a lost
-    /// grant, the assumption of G3. Tokens count microseconds.
-    pub(crate) fn may_lose_data_from(&self, now: u64) -> u64 {
-        let ahead = self.highest.map_or(0, |token| (token.get() + 1) * 1_000);
-        let reading = ahead.next_multiple_of(self.granularity);
-        self.clock.when(now, Instant::from_nanos(reading))
+    /// The clock is set, by an operator or by a machine that lost its time.
+    ///
+    /// Once data was lost, not to before the highest token that was ever granted: that is the assumption of G3.
+    pub(crate) fn set_clock(&mut self, now: u64, to: u64) {
+        let least = if self.losses == 0 { 0 } else { self.beyond_all_tokens() };
+        self.clock.set(now, to.max(least));
+    }
+
+    fn beyond_all_tokens(&self) -> u64 {
+        self.highest.map_or(0, |token| (token.get() + 1) * 1_000)
     }
 
     pub(crate) fn back_up(&mut self) {
-        self.backup = (self.record, self.history);
+        self.backup = (self.record, self.past);
     }
 
-    pub(crate) fn roll_back(&mut self) {
-        (self.record, self.history) = self.backup;
-        self.losses += 1;
+    pub(crate) fn roll_back(&mut self, now: u64) {
+        (self.record, self.past) = self.backup;
+        self.another_server(now);
     }
 
-    pub(crate) fn lose_everything(&mut self) {
-        (self.record, self.history) = (None, None);
+    pub(crate) fn lose_everything(&mut self, now: u64) {
+        (self.record, self.past) = (None, None);
+        self.another_server(now);
+    }
+
+    fn another_server(&mut self, now: u64) {
         self.losses += 1;
+        self.connected.clear();
+        self.set_clock(now, self.clock.read(now).as_nanos());
     }
 }
 
-/// (i) Only its holder changes a live lease, and tokens never decrease.
-fn own_lease_only(before: Option<Record>, after: Option<Record>, at: Instant, request: Request) {
+/// (i) Only its holder changes a lease, except for one who may take it; marks and tokens never go back.
+fn own_lease_only(before: Option<Record>, after: Option<Record>, request: Request) {
     if before == after {
         return;
     }
-    let after = after.expect("(i) no request removes a record");
-    assert!(before.is_none_or(|before| before.token <= after.token), "(i) a token went back");
-    let live = before.filter(|before| before.is_live(at));
+    let after = after.expect("(i) no request of a candidate removes a record");
+    let Some(before) = before.filter(|before| before.token == after.token) else {
+        return granted(before, after, request);
+    };
     let (holder, token) = named(request);
-    assert_eq!(after.holder, holder, "(i) {request:?} wrote another holder's name");
-    assert_eq!(after.token, token.unwrap_or(after.token), "(i) {request:?} wrote another token");
-    if let Some(live) = live {
-        assert_eq!(live.holder, holder, "(i) {request:?} changed the live lease {live:?}");
-        assert_eq!(live.token, after.token, "(i) {request:?} replaced the live lease {live:?}");
-        assert!(live.lease_end <= after.lease_end, "(i) {request:?} shortened {live:?}");
-    } else {
-        let acquired = matches!(request, Request::Acquire { .. });
-        assert!(acquired, "(i) {request:?} changed the ended lease {before:?}");
-        assert!(before.is_none_or(|before| before.token < after.token), "(i) a token came twice");
+    assert_eq!((after.holder, before.holder), (holder, holder), "(i) {request:?} by another");
+    assert_eq!(after.token, token.unwrap_or(after.token), "(i) {request:?} of another tenure");
+    assert!(before.number <= after.number, "(i) {request:?} set a mark back");
+    assert!(!before.released, "(i) {request:?} changed a lease that was given back");
+}
+
+fn granted(before: Option<Record>, after: Record, request: Request) {
+    let Request::Acquire(Acquire { holder, number, mark, .. }) = request else {
+        panic!("(i) {request:?} granted a lease")
+    };
+    assert_eq!((after.holder, after.number), (holder, number), "(i) {request:?}: another mark");
+    if let Some(before) = before {
+        assert!(before.token < after.token, "(i) a token went back");
+        let may = before.released || mark == Some(before.mark());
+        assert!(may, "(i) {request:?} took {before:?}, which it had not watched");
     }
 }
 
 fn named(request: Request) -> (HolderId, Option<Token>) {
     match request {
-        Request::Acquire { holder, .. } => (holder, None),
-        Request::Renew { holder, token, .. } | Request::Release { holder, token } => {
+        Request::Acquire(Acquire { holder, .. }) => (holder, None),
+        Request::Renew { holder, token, .. } | Request::Release { holder, token, .. } => {
             (holder, Some(token))
+        }
+        Request::Look { .. } | Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => {
+            panic!("(i) {request:?} changed the record")
         }
     }
 }

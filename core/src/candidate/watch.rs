@@ -1,0 +1,172 @@
+//! What a candidate watches, and since when: the lease of another candidate, and the store's past.
+//!
+//! A watch begins with the input that first told what is watched, never earlier, and counts by the candidate's own clock.
+//! Only answers count as sights.
+
+use core::time::Duration;
+
+use crate::config::Config;
+use crate::contract::Record;
+use crate::id::{Stamp, Token};
+use crate::request::{Loss, Mark, Sight, UnwatchedPast, WatchedStamp};
+use crate::time::{Instant, Span};
+
+/// A lease that the candidate waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LeaseWatch {
+    mark: Mark,
+    released: bool,
+    since: Instant,
+    demand: Span,
+    /// When the leader should renew next.
+    renews_at: Instant,
+}
+
+impl LeaseWatch {
+    /// The watch after an answer that showed this record. A mark that was newly released is watched anew, since a lease
+    /// that is kept for another one is kept from then on.
+    pub(super) fn after(
+        before: Option<Self>,
+        record: &Record,
+        demand: Duration,
+        now: Instant,
+        renews_at: Instant,
+    ) -> Self {
+        let (mark, released, demand) = (record.mark(), record.released, Span::of(demand));
+        match before {
+            Some(same) if same.mark == mark && same.released == released => Self { demand, ..same },
+            Some(_) | None => Self { mark, released, since: now, demand, renews_at },
+        }
+    }
+
+    pub(super) fn shows_what(&self, before: Option<Self>) -> bool {
+        before.is_some_and(|before| before.mark == self.mark && before.released == self.released)
+    }
+
+    /// From this instant on, the lease may be taken if it stays as it is.
+    pub(super) fn ready(&self) -> Instant {
+        self.since + self.demand.get()
+    }
+
+    pub(super) const fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    pub(super) const fn renews_at(&self) -> Instant {
+        self.renews_at
+    }
+
+    pub(super) const fn begin_anew(&mut self, now: Instant) {
+        self.since = now;
+    }
+}
+
+/// What an answer says of the past.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) last: Option<Token>,
+    pub(super) past: Option<UnwatchedPast>,
+    pub(super) to_acquire: bool,
+}
+
+impl Answer {
+    pub(super) const fn of(sight: &Sight, to_acquire: bool) -> Self {
+        Self { last: sight.last, past: sight.past, to_acquire }
+    }
+
+    /// Of a store that grants, nothing is to be watched.
+    pub(super) const fn granted(token: Token) -> Self {
+        Self { last: Some(token), past: None, to_acquire: true }
+    }
+}
+
+/// The store's past: a store that may have lost grants, or has lost one that the candidate knows of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PastWatch {
+    /// The stamp that was told last.
+    stamp: Option<Stamp>,
+    /// Whether the last answer told it: nobody has watched it for as long as this candidate must.
+    told: bool,
+    longest: Span,
+    /// The store knew less than the candidate, when it last answered.
+    loss: Option<Loss>,
+    /// The loss was noticed by an answer that told no stamp: the store does not know of it.
+    unreported: bool,
+    since: Instant,
+}
+
+impl PastWatch {
+    pub(super) const NONE: Self = Self {
+        stamp: None,
+        told: false,
+        longest: Span::ZERO,
+        loss: None,
+        unreported: false,
+        since: Instant::ORIGIN,
+    };
+
+    /// Takes in what an answer told of the past, and its last token. Says whether the watch begins with it.
+    ///
+    /// An acquire of a candidate that knows more than the store has told the store of the loss.
+    pub(super) fn take_in(
+        &mut self,
+        now: Instant,
+        seen: Option<Token>,
+        answer: &Answer,
+    ) -> bool {
+        let Answer { last, past, to_acquire } = *answer;
+        let stamped = self.is_told(now, past);
+        let loss = (last < seen).then_some(Loss { last });
+        let lost = loss.is_some() && self.loss != loss;
+        self.loss = loss;
+        if lost {
+            self.since = now;
+        }
+        self.unreported =
+            !self.told && !to_acquire && (lost || self.unreported && loss.is_some());
+        stamped || lost
+    }
+
+    /// The same of an answer to a leader. Says whether the stamp is new.
+    pub(super) fn is_told(&mut self, now: Instant, past: Option<UnwatchedPast>) -> bool {
+        self.told = past.is_some();
+        let Some(UnwatchedPast { stamp, longest }) = past else { return false };
+        self.longest = Span::of(longest);
+        let is_new = self.stamp != Some(stamp);
+        if is_new {
+            (self.stamp, self.since) = (Some(stamp), now);
+        }
+        is_new
+    }
+
+    /// From when on the candidate may be granted a lease; `None` if there is nothing to wait for.
+    ///
+    /// A loss is watched out by the candidate itself, whatever others have watched.
+    pub(super) fn ready(&self, config: &Config) -> Option<Instant> {
+        let waits = self.told || self.loss.is_some();
+        waits.then(|| self.since + config.quarantine().max(self.longest.get()))
+    }
+
+    pub(super) fn is_settled(&self, config: &Config, now: Instant) -> bool {
+        self.ready(config).is_none_or(|ready| now >= ready)
+    }
+
+    /// Whether the next request must tell the store of a loss, by an acquire that knows more than it does.
+    pub(super) const fn is_unreported(&self) -> bool {
+        self.unreported
+    }
+
+    /// What an acquire may say of a loss.
+    pub(super) fn lost(&self, config: &Config, now: Instant) -> Option<Loss> {
+        self.loss.filter(|_| self.is_settled(config, now))
+    }
+
+    /// What a request says of the stamp.
+    pub(super) fn watched(&self, now: Instant) -> Option<WatchedStamp> {
+        self.stamp.map(|stamp| WatchedStamp { stamp, time: now.since(self.since) })
+    }
+
+    pub(super) const fn begin_anew(&mut self, now: Instant) {
+        self.since = now;
+    }
+}
