@@ -13,7 +13,8 @@ use core::time::Duration;
 
 use crate::id::{HolderId, NameId, RequestId, Stamp, Token};
 use crate::request::{
-    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp,
+    Wish,
 };
 use crate::time::Instant;
 
@@ -141,7 +142,7 @@ pub fn apply(
         Request::Look { quarantine, .. } => Reply::At(step.sight(quarantine)),
         Request::Renew { holder, token, number, stamp } => step.renew(holder, token, number, stamp),
         Request::Release { holder, token, reservation } => step.release(holder, token, reservation),
-        Request::Ask { token, asked, quarantine } => {
+        Request::Ask { token, asked, quarantine, .. } => {
             step.ask(token, asked);
             Reply::At(step.sight(quarantine))
         }
@@ -320,9 +321,7 @@ impl Step<'_> {
     }
 
     fn want(&mut self, token: Token, wish: Option<Wish>) -> Reply {
-        let Some(lease) = self.leased(token) else {
-            return Reply::Superseded { last: self.last() };
-        };
+        let Some(lease) = self.leased(token) else { return Reply::NotNoted };
         lease.wanted = wish;
         Reply::Noted
     }

@@ -50,6 +50,8 @@ mod request;
 mod serialized;
 mod stage;
 mod time;
+#[cfg(feature = "serde")]
+mod transition;
 
 pub use alphabet::{
     Event, Input, OtherSettings, Output, Pending, StepDownReason, Unknown, Watched,
@@ -60,7 +62,10 @@ pub use config::{Config, ConfigBuilder, ConfigError, Explanation, Remedy, RenewE
 pub use id::{HolderId, NameId, RequestId, Seed, Stamp, Token};
 pub use number::TokenError;
 pub use request::{
-    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp,
+    Wish,
 };
 pub use stage::Stage;
 pub use time::Instant;
+#[cfg(feature = "serde")]
+pub use transition::Transition;

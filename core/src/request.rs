@@ -105,6 +105,8 @@ pub enum Request {
         token: Token,
         /// Who asks.
         asked: Asked,
+        /// The highest token that the candidate knows.
+        seen: Option<Token>,
         /// How long the candidate watches a past.
         quarantine: Duration,
     },
@@ -175,7 +177,7 @@ pub enum Reply {
         /// The past, if it is not watched yet.
         past: Option<UnwatchedPast>,
     },
-    /// To a renew and a want: this tenure is over.
+    /// To a renew: this tenure is over.
     Superseded {
         /// The token of the last tenure, if the store knows one.
         last: Option<Token>,
@@ -186,6 +188,8 @@ pub enum Reply {
     NotHeld,
     /// To a want: the wish was noted.
     Noted,
+    /// To a want: this tenure is over.
+    NotNoted,
     /// To a purge: the record was deleted.
     Purged,
     /// To a purge: nothing was deleted.

@@ -28,12 +28,13 @@ fn promises_hold_while_the_store_loses_nothing() {
 #[test]
 fn promises_hold_while_the_store_loses_data() {
     let seen = explore(true);
-    let conclusive =
-        |seen: Sights| seen.everything_but_losses()
+    let conclusive = |seen: Sights| {
+        seen.everything_but_losses()
             && seen.superseded
             && seen.lost_while_led
             && seen.losses_told
-            && seen.leaders_watch_pasts;
+            && seen.leaders_watch_pasts
+    };
     assert!(seen.is_none_or(conclusive), "inconclusive: {seen:?}");
 }
 

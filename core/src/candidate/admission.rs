@@ -37,7 +37,8 @@ impl Candidate {
         let asked = if asks { Asked::Acquire } else { Asked::Look };
         let flight = self.send(asked, failures, Instant::FAR_FUTURE);
         let attempt = Attempt::InFlight(flight);
-        self.phase = Phase::Campaigning(Campaign { attempt, looks: !asks, asks: false, ..campaign });
+        self.phase =
+            Phase::Campaigning(Campaign { attempt, looks: !asks, asks: false, ..campaign });
     }
 
     /// Whether the campaign's next request is an acquire, and no look.

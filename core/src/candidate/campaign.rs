@@ -105,6 +105,7 @@ impl Candidate {
                 | Reply::Released
                 | Reply::NotHeld
                 | Reply::Noted
+                | Reply::NotNoted
                 | Reply::Purged
                 | Reply::Kept,
             )
@@ -237,6 +238,7 @@ impl Candidate {
                 | Reply::Released
                 | Reply::NotHeld
                 | Reply::Noted
+                | Reply::NotNoted
                 | Reply::Purged
                 | Reply::Kept,
             )

@@ -87,6 +87,7 @@ impl Candidate {
                 | Reply::Renewed { .. }
                 | Reply::Superseded { .. }
                 | Reply::Noted
+                | Reply::NotNoted
                 | Reply::Purged
                 | Reply::Kept,
             )

@@ -1,7 +1,7 @@
 //! From a grant to the end of its claim.
 
-use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use super::watch::Answer;
+use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
 use crate::request::Reply;
@@ -52,6 +52,7 @@ impl Candidate {
                 | Reply::Released
                 | Reply::NotHeld
                 | Reply::Noted
+                | Reply::NotNoted
                 | Reply::Purged
                 | Reply::Kept,
             )

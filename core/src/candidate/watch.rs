@@ -108,12 +108,7 @@ impl PastWatch {
     /// Takes in what an answer told of the past, and its last token. Says whether the watch begins with it.
     ///
     /// An acquire of a candidate that knows more than the store has told the store of the loss.
-    pub(super) fn take_in(
-        &mut self,
-        now: Instant,
-        seen: Option<Token>,
-        answer: &Answer,
-    ) -> bool {
+    pub(super) fn take_in(&mut self, now: Instant, seen: Option<Token>, answer: &Answer) -> bool {
         let Answer { last, past, to_acquire } = *answer;
         let stamped = self.is_told(now, past);
         let loss = (last < seen).then_some(Loss { last });
@@ -122,8 +117,7 @@ impl PastWatch {
         if lost {
             self.since = now;
         }
-        self.unreported =
-            !self.told && !to_acquire && (lost || self.unreported && loss.is_some());
+        self.unreported = !self.told && !to_acquire && (lost || self.unreported && loss.is_some());
         stamped || lost
     }
 

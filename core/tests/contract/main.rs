@@ -1,8 +1,10 @@
 //! The store contract, row by row of DESIGN section 4.
 
-mod history;
+mod handover;
+#[path = "../lines.rs"]
+mod lines;
+mod past;
 mod purge;
 mod requests;
-mod restarts;
 mod settings;
 mod support;

@@ -1,85 +1,56 @@
-//! Settings that contradict the record, and leases of different lengths.
+//! Settings that contradict the record.
 
 use std::time::Duration;
-use tenure_core::{HolderId, Reply, Request, Token};
 
-use crate::support::{ANNA, BERT, QUARANTINE, Store, TTL, micros};
+use tenure_core::{Acquire, HolderId, Token};
 
-/// A lease of that TTL, by a candidate that declares that quarantine.
-fn lease_of(ttl: u64, quarantine: u64) -> Store {
-    let mut store = Store::whole();
-    store.ask(asks(ANNA, None, (ttl, quarantine)));
-    store
-}
+use crate::support::{ANNA, BERT, Store, by, name};
 
-fn asks(holder: HolderId, seen: Option<Token>, (ttl, quarantine): (u64, u64)) -> Request {
+fn asks(holder: HolderId, seen: Option<Token>, (ttl, quarantine): (u64, u64)) -> Acquire {
     let (ttl, quarantine) = (Duration::from_secs(ttl), Duration::from_secs(quarantine));
-    Request::Acquire { holder, seen, ttl, quarantine }
-}
-
-fn refused(ttl: u64, quarantine: u64) -> Reply {
-    let quarantine = Some(Duration::from_secs(quarantine));
-    Reply::Refused { ttl: Duration::from_secs(ttl), quarantine }
+    Acquire { ttl, quarantine, ..by(holder, seen) }
 }
 
 #[test]
-fn settings_that_contradict_the_record_are_refused() {
-    let mut store = lease_of(10, 12);
-    for settings in [(2, 9), (13, 13), (20, 60)] {
-        assert_eq!(store.refuses(asks(BERT, None, settings)), refused(10, 12), "{settings:?}");
+fn a_lease_of_other_settings_is_watched_also_when_given_back() {
+    let mut store = Store::whole();
+    let token = store.granted(asks(ANNA, None, (10, 12)));
+    store.release(ANNA, token);
+    for contradicts in [(2, 9), (13, 13), (20, 60)] {
+        store.refused(asks(BERT, Some(token), contradicts));
     }
-    for settings in [(2, 10), (12, 12), (10, 60)] {
-        let reply = store.refuses(asks(BERT, None, settings));
-        assert!(matches!(reply, Reply::Held { .. }), "{settings:?}: {reply:?}");
+    let mark = Some(store.mark());
+    store.granted(Acquire { mark, ..asks(BERT, Some(token), (2, 9)) });
+}
+
+#[test]
+fn settings_that_cover_each_other_need_no_watch() {
+    for agrees in [(2, 10), (12, 12), (10, 60)] {
+        let mut store = Store::whole();
+        let token = store.granted(asks(ANNA, None, (10, 12)));
+        store.release(ANNA, token);
+        store.granted(asks(BERT, Some(token), agrees));
     }
-}
-
-#[test]
-fn settings_are_compared_until_old_ones_expire() {
-    let mut store = lease_of(10, 12);
-    store.release(ANNA, micros(1_000));
-    let other = asks(BERT, Some(micros(1_000)), (2, 9));
-    assert_eq!(store.at(1_021).refuses(other), refused(10, 12), "12 s beyond the lease's end");
-    assert!(matches!(store.at(1_022).ask(other), Reply::Granted { .. }));
-}
-
-#[test]
-fn a_record_without_quarantine_compares_ttls_only() {
-    let mut store = lease_of(10, 12);
-    store.record.as_mut().expect("granted").quarantine = None;
-    let reply = store.refuses(asks(BERT, None, (2, 9)));
-    assert_eq!(reply, Reply::Refused { ttl: TTL, quarantine: None });
-    let reply = store.refuses(asks(BERT, None, (60, 60)));
-    assert!(matches!(reply, Reply::Held { .. }), "{reply:?}");
 }
 
 #[test]
 fn the_holder_itself_is_never_refused() {
-    let mut store = lease_of(10, 12);
-    assert!(matches!(store.ask(asks(ANNA, None, (2, 2))), Reply::Granted { .. }));
-}
-
-#[test]
-fn the_longest_ttl_ever_granted_is_waited_out() {
-    let mut store = lease_of(10, 12);
-    store.identity = 2;
-    // No candidate with the settings of the long lease is left.
-    store.at(1_060);
-    let short = |seen| asks(BERT, seen, (2, 3));
-    let Reply::Granted { token, wait } = store.ask(short(Some(micros(1_000)))) else {
-        panic!("granted")
-    };
-    assert_eq!(wait, TTL, "and not its own 3 s");
-    store.release(BERT, token);
-    let reply = store.at(1_064).ask(asks(ANNA, Some(token), (2, 2)));
-    assert!(matches!(reply, Reply::Granted { wait, .. } if wait.as_secs() == 6), "{reply:?}");
-    assert_eq!(store.history.expect("written").longest_ttl, TTL);
-}
-
-#[test]
-fn equal_ttls_wait_at_most_one_quarantine() {
-    let mut store = Store::empty();
-    assert_eq!(store.granted(ANNA, None).1, QUARANTINE);
     let mut store = Store::whole();
-    assert_eq!(store.granted(ANNA, None).1, Duration::ZERO);
+    let token = store.granted(asks(ANNA, None, (10, 12)));
+    assert_eq!(store.granted(asks(ANNA, None, (2, 12))), token);
+}
+
+#[test]
+fn a_record_says_how_long_it_is_watched() {
+    let mut store = Store::whole();
+    let token = store.granted(asks(ANNA, None, (10, 12)));
+    let seconds = Duration::from_secs;
+    let demands = |store: &Store, ttl, quarantine| {
+        let record = store.record.expect("granted");
+        record.demands(name(BERT), seconds(ttl), seconds(quarantine)).as_secs()
+    };
+    assert_eq!(demands(&store, 5, 60), 10, "its own TTL");
+    assert_eq!(demands(&store, 13, 60), 12, "the longer of both, if settings contradict");
+    store.release(ANNA, token);
+    assert_eq!((demands(&store, 5, 60), demands(&store, 13, 60)), (0, 12));
 }

@@ -3,6 +3,8 @@
 
 mod checks;
 mod clock;
+#[path = "../lines.rs"]
+mod lines;
 mod network;
 mod node;
 pub(crate) mod op;

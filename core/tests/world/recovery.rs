@@ -78,7 +78,8 @@ impl World {
     /// another watch follows. In true time, with a little more for times that are counted in whole milliseconds.
     fn leads_within(&self) -> u64 {
         let worst = |node: &Node| {
-            node.config.explain().worst_case_failover_after_store_loss + node.config.request_timeout()
+            node.config.explain().worst_case_failover_after_store_loss
+                + node.config.request_timeout()
         };
         let worst = self.nodes.iter().map(worst).max().expect("has nodes").as_nanos() + 5_000_000;
         narrow((worst * MILLION).div_ceil(MILLION - u128::from(self.setup.rho_ppm)))

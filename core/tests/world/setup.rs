@@ -110,13 +110,7 @@ pub(crate) fn setups() -> impl Strategy<Value = Setup> {
     let nodes = prop::collection::vec(node_setups(), 2..=4);
     let flags = (any::<bool>(), any::<bool>());
     (rho, granularity, flags, extra, nodes).prop_map(
-        |(
-            rho_ppm,
-            granularity,
-            (knows_its_past, queues),
-            extra_quarantine,
-            nodes,
-        )| Setup {
+        |(rho_ppm, granularity, (knows_its_past, queues), extra_quarantine, nodes)| Setup {
             rho_ppm,
             granularity,
             knows_its_past,

@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tenure_core::contract::{FOREVER, Moment, Past, Record, apply};
-use tenure_core::{Acquire, HolderId, Reply, Request, Stamp, Token};
+use tenure_core::contract::{FOREVER, Moment, Past, Record};
+use tenure_core::{Acquire, HolderId, Reply, Request, Token};
 
 use super::clock::Clock;
+use super::lines;
 use super::network::Sender;
+
+/// Of how many steps one is written for the replay.
+const WRITTEN: u64 = 50;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
@@ -19,14 +23,13 @@ pub(crate) struct Store {
     /// The highest token ever granted, lost or not.
     highest: Option<Token>,
     backup: (Option<Record>, Option<Past>),
-    stamps: u64,
     /// The processes that this server has answered: their connections.
     connected: BTreeSet<(usize, u64)>,
 }
 
 impl Store {
     pub(crate) fn new(clock: Clock, knows_its_past: bool) -> Self {
-        let (stamp, longest) = (Stamp::from_bits(0), Duration::ZERO);
+        let (stamp, longest) = (lines::fresh(), Duration::ZERO);
         let known = Past { identity: 0, stamp, watched: FOREVER, longest, purged: None };
         Self {
             clock,
@@ -35,22 +38,20 @@ impl Store {
             losses: 0,
             highest: None,
             backup: (None, None),
-            stamps: 0,
             connected: BTreeSet::new(),
         }
     }
 
     pub(crate) fn step(&mut self, now: u64, from: Sender, request: Request) -> Reply {
-        self.stamps += 1;
         let before = self.record;
         let moment = Moment {
             now: self.clock.read(now),
             identity: u128::from(self.losses),
-            fresh: Stamp::from_bits(self.stamps.into()),
+            fresh: lines::fresh(),
             first: self.connected.insert((from.node, from.incarnation)),
             trust_empty_store: false,
         };
-        let reply = apply(&mut self.record, &mut self.past, moment, request);
+        let reply = lines::step(&mut self.record, &mut self.past, moment, request, WRITTEN);
         own_lease_only(before, self.record, request);
         if let Reply::Granted { token } = reply {
             self.highest = self.highest.max(Some(token));
@@ -125,7 +126,10 @@ fn named(request: Request) -> (HolderId, Option<Token>) {
         Request::Renew { holder, token, .. } | Request::Release { holder, token, .. } => {
             (holder, Some(token))
         }
-        Request::Look { .. } | Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => {
+        Request::Look { .. }
+        | Request::Ask { .. }
+        | Request::Want { .. }
+        | Request::Purge { .. } => {
             panic!("(i) {request:?} changed the record")
         }
     }

@@ -1,0 +1,49 @@
+//! Steps at the store of a test, written for `proof/replay` into the folder that `TENURE_TRANSITIONS` names.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenure_core::contract::{Moment, Past, Record};
+use tenure_core::{Reply, Request, Stamp, Transition};
+
+thread_local! {
+    static LINES: RefCell<Option<BufWriter<File>>> = RefCell::new(file());
+}
+
+fn file() -> Option<BufWriter<File>> {
+    static THREADS: AtomicU64 = AtomicU64::new(0);
+    let folder = PathBuf::from(std::env::var_os("TENURE_TRANSITIONS")?);
+    let (process, thread) = (std::process::id(), THREADS.fetch_add(1, Ordering::Relaxed));
+    let file = File::create(folder.join(format!("core-{process}-{thread}.jsonl")));
+    Some(BufWriter::new(file.expect("a folder to write to")))
+}
+
+/// A stamp that no other step of any test has.
+pub(crate) fn fresh() -> Stamp {
+    static STAMPS: AtomicU64 = AtomicU64::new(0);
+    let number = STAMPS.fetch_add(1, Ordering::Relaxed);
+    Stamp::from_bits(u128::from(std::process::id()) << 64 | u128::from(number) + 1)
+}
+
+/// Carries out a request, and writes every `each`th down.
+pub(crate) fn step(
+    record: &mut Option<Record>,
+    past: &mut Option<Past>,
+    at: Moment,
+    request: Request,
+    each: u64,
+) -> Reply {
+    static STEPS: AtomicU64 = AtomicU64::new(0);
+    let step = Transition::apply(record, past, at, request);
+    LINES.with_borrow_mut(|lines| {
+        let Some(lines) = lines else { return };
+        if STEPS.fetch_add(1, Ordering::Relaxed).is_multiple_of(each) {
+            serde_json::to_writer(&mut *lines, &step).expect("written");
+            lines.write_all(b"\n").expect("written");
+        }
+    });
+    step.reply
+}
