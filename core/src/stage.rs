@@ -1,5 +1,7 @@
 //! What a candidate does, in one word.
 
+use crate::time::Instant;
+
 /// What a candidate does, for people who look at it. No decision depends on it: whether the candidate leads is
 /// the question of [`Candidate::claim`](crate::Candidate::claim), which has the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,6 +10,11 @@ pub enum Stage {
     Out,
     /// Asks for the lease, or watches it.
     Campaigning,
+    /// The same, and watches the store's past besides: the store may have lost data.
+    Watching {
+        /// Until then at least, it is granted nothing.
+        until: Instant,
+    },
     /// Led at the time of the last input.
     Leading,
     /// Gives back what it holds, or may hold: its work drains, or a release or an acquire is in flight.

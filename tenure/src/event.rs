@@ -35,22 +35,20 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
-    /// The lease was granted by a store whose history is too short: the candidate must wait before it
-    /// leads.
-    Quarantined {
+    /// The store may have lost an older leader's lease, so the candidate watches it before it may be granted anything.
+    Watching {
         /// How long it must wait.
         remaining: Duration,
     },
-    /// The store refuses the candidate: its settings contradict those of the candidate that was last
-    /// granted the lease. After a loss of data the two would not wait for each other's leases. Raise
-    /// [`quarantine`](crate::ConfigBuilder::quarantine) to the longest TTL in use, for every candidate of
-    /// the election, before any TTL is changed. The candidate asks again by itself.
-    Refused {
+    /// The candidate's settings contradict those of the candidate that was last granted the lease: after a loss of data,
+    /// one of the two would not wait for the other's leases. Each takes over from the other only after the longer of
+    /// the recorded TTL and quarantine. Raise [`quarantine`](crate::ConfigBuilder::quarantine) to the longest TTL in
+    /// use, for every candidate of the election, before any TTL is changed.
+    SettingsContradict {
         /// The TTL of the other candidate, which the quarantine must not be below.
         ttl: Duration,
-        /// The quarantine of the other candidate, which the TTL must not be above; `None` if the other
-        /// candidate's version does not record it.
-        quarantine: Option<Duration>,
+        /// The quarantine of the other candidate, which the TTL must not be above.
+        quarantine: Duration,
     },
     /// A request failed, for the first time since the store last answered.
     StoreUnavailable {

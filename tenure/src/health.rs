@@ -43,16 +43,22 @@ pub enum Role {
     },
     /// It waits for the lease that another candidate held when the store was last asked.
     Following {
-        /// That candidate. Its `remaining` is what is left by now of the lease as it was last seen: zero if it
-        /// has ended, unless it was renewed since.
+        /// That candidate, as the store last showed it.
         incumbent: Incumbent,
+        /// For how long this candidate has seen its lease without a renewal. From the incumbent's TTL on, it is overdue:
+        /// it leads no more, and somebody takes over soon.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "unchanged_ms", serialize_with = "as_millis")
+        )]
+        unchanged: Duration,
         /// For how long this tenure has been known.
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
     },
-    /// It was granted the lease by a store that may have lost an older leader's, and leads once the longest lease
+    /// It watches a store that may have lost an older leader's lease, and is granted nothing before the longest lease
     /// would have ended.
-    Quarantined {
+    Watching {
         /// How long it must still wait.
         #[cfg_attr(
             feature = "serde",
@@ -65,13 +71,6 @@ pub enum Role {
         /// For how long.
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
-    },
-    /// It asks for the lease, and the store refuses it: its settings contradict those of the candidate that was last
-    /// granted the lease, see [`Event::Refused`](crate::Event::Refused).
-    Refused {
-        /// The TTL of the other candidate, which the quarantine must not be below.
-        #[cfg_attr(feature = "serde", serde(rename = "ttl_ms", serialize_with = "as_millis"))]
-        ttl: Duration,
     },
     /// It does not ask for the lease for now: its last tenure is over and its work is ending, or it has resigned,
     /// or its work was lost. It campaigns again by itself, after lost work only once work is offered.
@@ -112,8 +111,9 @@ pub enum StoreHealth {
 }
 
 impl Health {
-    /// Whether the candidate can take part in its election, for a readiness endpoint: it is neither refused nor
-    /// stopped, and its store has answered once and has not been unavailable for longer than `outage`.
+    /// Whether the candidate can take part in its election, for a readiness endpoint: it has not stopped, it does not
+    /// follow a leader that is overdue, and its store has answered once and has not been unavailable for longer than
+    /// `outage`.
     ///
     /// A follower is ready, as is a leader, since traffic for a process is seldom traffic for its leader; match on
     /// [`role`](Self::role) to route to the leader alone. `outage` is a choice: zero turns unready with the first
@@ -122,11 +122,11 @@ impl Health {
     pub fn is_ready(&self, outage: Duration) -> bool {
         let takes_part = match self.role {
             Role::Leading { .. }
-            | Role::Following { .. }
-            | Role::Quarantined { .. }
+            | Role::Watching { .. }
             | Role::Campaigning { .. }
             | Role::HoldingOff => true,
-            Role::Refused { .. } | Role::Stopping | Role::Stopped | Role::DriverGone => false,
+            Role::Following { ref incumbent, unchanged, .. } => unchanged < incumbent.ttl,
+            Role::Stopping | Role::Stopped | Role::DriverGone => false,
         };
         takes_part
             && match &self.store {
@@ -190,10 +190,7 @@ fn role(shared: &Shared, state: &State) -> Role {
                 return Role::Leading { token: tenure.token(), remaining, elapsed };
             }
         }
-        Standing::Campaigning(_)
-        | Standing::Refused(_)
-        | Standing::Quarantined(_)
-        | Standing::HoldingOff => {}
+        Standing::Campaigning(_) | Standing::Watching(_) | Standing::HoldingOff => {}
     }
     if state.is_stopping {
         return Role::Stopping;
@@ -203,8 +200,7 @@ fn role(shared: &Shared, state: &State) -> Role {
     match &state.standing {
         Standing::Campaigning(Some(sighting)) => sighting.following(now),
         Standing::Campaigning(None) => Role::Campaigning { elapsed },
-        Standing::Refused(refusal) => Role::Refused { ttl: refusal.ttl },
-        Standing::Quarantined(until) => Role::Quarantined { remaining: until.since(now) },
+        Standing::Watching(until) => Role::Watching { remaining: until.since(now) },
         // The claim is over, and the driver has not run since.
         Standing::Leading(_) | Standing::HoldingOff => Role::HoldingOff,
         Standing::Stopped => Role::Stopped,
@@ -214,14 +210,11 @@ fn role(shared: &Shared, state: &State) -> Role {
 
 impl Sighting {
     fn following(&self, now: Instant) -> Role {
-        Role::Following { incumbent: self.at(now), elapsed: now.since(self.first_seen_at) }
-    }
-
-    /// The incumbent with what is left by now of its lease as it was seen.
-    pub(crate) fn at(&self, now: Instant) -> Incumbent {
-        let mut incumbent = self.incumbent.clone();
-        incumbent.remaining = incumbent.remaining.saturating_sub(now.since(self.seen_at));
-        incumbent
+        Role::Following {
+            incumbent: self.incumbent.clone(),
+            unchanged: now.since(self.unchanged_since),
+            elapsed: now.since(self.first_seen_at),
+        }
     }
 }
 

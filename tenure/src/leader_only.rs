@@ -124,8 +124,10 @@ fn address(leader: &Incumbent) -> Option<HeaderValue> {
 fn wait(role: &Role) -> Option<u64> {
     let rounded_up = |wait: Duration| wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     match role {
-        Role::Following { incumbent, .. } => Some(rounded_up(incumbent.remaining).max(1)),
-        Role::Quarantined { remaining } => Some(rounded_up(*remaining).max(1)),
+        Role::Following { incumbent, unchanged, .. } => {
+            Some(rounded_up(incumbent.ttl.saturating_sub(*unchanged)).max(1))
+        }
+        Role::Watching { remaining } => Some(rounded_up(*remaining).max(1)),
         // It may have been elected since it was asked for its tenure.
         Role::Leading { .. }
         | Role::Campaigning { .. }
@@ -285,13 +287,14 @@ mod tests {
         let following = |remaining| {
             let (holder, metadata) = (HolderId::from_bits(1), bytes::Bytes::new());
             let (token, name) = (Token::FIRST, "leader".to_owned());
-            let incumbent = Incumbent { token, holder, name, metadata, remaining, ttl: remaining };
-            Role::Following { incumbent, elapsed: Duration::ZERO }
+            let (ttl, renewed_ago) = (remaining, Duration::ZERO);
+            let incumbent = Incumbent { token, holder, name, metadata, ttl, renewed_ago };
+            Role::Following { incumbent, unchanged: Duration::ZERO, elapsed: Duration::ZERO }
         };
-        let quarantined = |remaining| Role::Quarantined { remaining };
+        let watching = |remaining| Role::Watching { remaining };
         for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2)] {
             let remaining = Duration::from_millis(millis);
-            for role in [following(remaining), quarantined(remaining)] {
+            for role in [following(remaining), watching(remaining)] {
                 assert_eq!(wait(&role), Some(seconds), "{role:?}");
             }
         }

@@ -174,10 +174,13 @@ impl Candidate {
     }
 
     /// What the candidate does after the last input.
-    pub const fn stage(&self) -> Stage {
+    pub fn stage(&self) -> Stage {
         match self.phase {
             Phase::Idle | Phase::HoldingOff { .. } => Stage::Out,
-            Phase::Campaigning(_) => Stage::Campaigning,
+            Phase::Campaigning(_) => {
+                let ready = self.past.ready(&self.config).filter(|until| self.now < *until);
+                ready.map_or(Stage::Campaigning, |until| Stage::Watching { until })
+            }
             Phase::Leading(_) => Stage::Leading,
             Phase::Withdrawing { .. } | Phase::Draining(_) | Phase::Releasing { .. } => {
                 Stage::Ending

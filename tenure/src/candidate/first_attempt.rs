@@ -13,20 +13,12 @@ use crate::tenure::Tenure;
 pub enum FirstAttempt {
     /// It leads.
     Leading(Tenure),
-    /// Another candidate holds the lease. Its `remaining` is what is left by now of the lease as it was last seen.
+    /// Another candidate holds the lease.
     Following(Incumbent),
-    /// It was granted the lease by a store that may have lost an older leader's, and leads after that time.
-    Quarantined {
+    /// It watches a store that may have lost an older leader's lease, and is granted nothing before that time is over.
+    Watching {
         /// How long it must still wait.
         remaining: Duration,
-    },
-    /// Its settings contradict those of the candidate that was last granted the lease, see
-    /// [`Event::Refused`](crate::Event::Refused).
-    Refused {
-        /// The TTL of the other candidate.
-        ttl: Duration,
-        /// The quarantine of the other candidate, if it is known.
-        quarantine: Option<Duration>,
     },
     /// The store did not answer, or answered with an error.
     Unreachable(StoreError),
@@ -75,21 +67,18 @@ fn outcome(shared: &Shared, state: State) -> Option<Result<FirstAttempt, Stopped
         }
         Standing::Leading(_)
         | Standing::Campaigning(_)
-        | Standing::Refused(_)
-        | Standing::Quarantined(_)
+        | Standing::Watching(_)
         | Standing::HoldingOff => {}
     }
     if let StoreState::Unavailable(outage) = store {
         return Some(Ok(FirstAttempt::Unreachable(outage.error)));
     }
     match standing {
-        Standing::Campaigning(Some(seen)) => Some(Ok(FirstAttempt::Following(seen.at(now)))),
-        Standing::Quarantined(until) => {
-            Some(Ok(FirstAttempt::Quarantined { remaining: until.since(now) }))
+        Standing::Campaigning(Some(seen)) => {
+            Some(Ok(FirstAttempt::Following(seen.incumbent.clone())))
         }
-        Standing::Refused(refusal) => {
-            let (ttl, quarantine) = (refusal.ttl, refusal.quarantine);
-            Some(Ok(FirstAttempt::Refused { ttl, quarantine }))
+        Standing::Watching(until) => {
+            Some(Ok(FirstAttempt::Watching { remaining: until.since(now) }))
         }
         Standing::Campaigning(None)
         | Standing::HoldingOff

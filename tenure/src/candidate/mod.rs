@@ -30,7 +30,9 @@ use observer::{NewWatch, Watch};
 use crate::StepDownReason;
 use crate::event::Event;
 use crate::shared::{Settings, Shared, Standing, StopError};
-use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
+use crate::store::{
+    AnyStore, Incumbent, Key, Reply, Request, Shown, Store, StoreError, StoreErrorKind,
+};
 use crate::tenure::Tenure;
 
 /// A candidate in one election. Clones are the same candidate; dropping the last one hands over and
@@ -137,13 +139,13 @@ impl Candidate {
         self.shared().events.subscribe()
     }
 
-    /// Asks the store who holds the lease, within the request timeout; `None` if no candidate does. The holder may be in
-    /// quarantine, and then does not lead yet.
+    /// Asks the store who holds the lease, within the request timeout; `None` if it was given back, or was never granted.
+    /// The holder leads as far as the record tells: it may have crashed since its last renewal.
     ///
     /// # Errors
     /// If the store did not answer. That does not mean that no candidate leads.
     pub async fn incumbent(&self) -> Result<Option<Incumbent>, StoreError> {
-        incumbent_of(self.shared().ask(Request::Observe).await?)
+        Ok(shown_by(self.shared().ask(Request::Observe).await?)?.incumbent())
     }
 
     /// The leaders of this election as a stream, this candidate among them; see [`Observer`]. It asks the store
@@ -163,8 +165,7 @@ impl Candidate {
             let is_over = |standing| match standing {
                 Standing::Stopped | Standing::Abandoned => Some(()),
                 Standing::Campaigning(_)
-                | Standing::Refused(_)
-                | Standing::Quarantined(_)
+                | Standing::Watching(_)
                 | Standing::Leading(_)
                 | Standing::HoldingOff => None,
             };
@@ -201,14 +202,14 @@ impl Candidate {
     }
 }
 
-/// The incumbent of the reply to an observe.
+/// What the reply to an observe shows.
 ///
 /// # Errors
 /// If it is the reply to another request.
-fn incumbent_of(reply: Reply) -> Result<Option<Incumbent>, StoreError> {
+fn shown_by(reply: Reply) -> Result<Shown, StoreError> {
     match reply {
-        Reply::Held(incumbent) => Ok(Some(incumbent)),
-        other => is_vacant(&other).map(|()| None),
+        Reply::At(shown) => Ok(shown),
+        other => Err(StoreError::new(StoreErrorKind::UnexpectedReply, format!("{other:?}"))),
     }
 }
 

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use futures_core::stream::{FusedStream, Stream};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use tenure_core::Mark;
 use tokio::sync::Notify;
 
-use super::incumbent_of;
+use super::shown_by;
 use crate::runtime::{Runtime, part_of};
 use crate::shared::{Command, Commands, ObserverId, ask};
 use crate::store::{Incumbent, Key, Request, Store, StoreError};
@@ -24,18 +25,17 @@ use crate::{Elections, Instant, StartError, Token};
 /// It yields who leads at first, and then each change of that or of the metadata:
 ///
 /// - `Ok(Some(..))` is the incumbent,
-/// - `Ok(None)` means that no candidate holds the lease,
+/// - `Ok(None)` means that no candidate leads: the lease was given back, or was not renewed for its TTL,
 /// - an error means that the store did not answer, so that it is not known who leads. The next item is again who leads.
 ///   An outage is one item, however long it lasts.
 ///
-/// The stream asks the store when the incumbent's lease would end, at the poll bound at the latest, and at once when
-/// the store says that the lease was released. While no candidate holds the lease, it asks after 20 ms, then after
+/// The stream asks the store about three times in the incumbent's TTL, at the poll bound at the latest, and at once when
+/// the store says that the lease was released. While no candidate leads, it asks after 20 ms, then after
 /// twice as long, up to the poll bound. It asks nothing while it is not polled, and a slow reader misses intermediate
 /// leaders, but never the present one.
 ///
 /// **Not guaranteed**: that an incumbent still leads when its item is read: it may have released the lease or crashed
-/// meanwhile. It holds the lease at the store, and may still be in quarantine. A request to it must be one that it
-/// may refuse.
+/// meanwhile. A request to it must be one that it may refuse.
 ///
 /// Dropping the stream drops no request to the store, and costs other elections nothing. It ends when the driver is
 /// gone, and that of a candidate when the candidate has stopped. It may be polled after its end.
@@ -92,6 +92,8 @@ pub(super) struct Watch {
     id: Option<ObserverId>,
     poll_bound: Duration,
     request_timeout: Duration,
+    /// The lease's mark, and when it was first seen.
+    unchanged: Option<(Mark, Instant)>,
 }
 
 /// What a new watch consists of.
@@ -115,14 +117,12 @@ enum Shown {
 const PAUSE_LEAST: Duration = Duration::from_millis(20);
 /// The longest pause while the store does not answer.
 const OUTAGE_PAUSE_MOST: Duration = Duration::from_secs(1);
-/// A lease with no time left must not cause a tight loop of requests.
-const REMAINING_LEAST: Duration = Duration::from_millis(1);
 
 impl Watch {
     pub(super) fn new(new: NewWatch) -> Self {
         let NewWatch { key, commands, runtime, poll_bound, request_timeout } = new;
         let (hinted, id) = (Arc::new(Notify::new()), None);
-        Self { key, commands, runtime, hinted, id, poll_bound, request_timeout }
+        Self { key, commands, runtime, hinted, id, poll_bound, request_timeout, unchanged: None }
     }
 
     /// Has the driver pass hints on.
@@ -176,10 +176,16 @@ impl Watch {
         }
     }
 
-    async fn look(&self) -> Sight {
+    async fn look(&mut self) -> Sight {
         let within = self.request_timeout;
         let asked = ask(&self.commands, &self.runtime, &self.key, within, Request::Observe);
-        incumbent_of(asked.await?)
+        let shown = shown_by(asked.await?)?;
+        let (now, mark) = (self.runtime.now(), shown.sight.record.map(|record| record.mark()));
+        let before = self.unchanged.filter(|(known, _)| Some(*known) == mark);
+        self.unchanged = before.or_else(|| mark.map(|mark| (mark, now)));
+        let unchanged = self.unchanged.map_or(Duration::ZERO, |(_, since)| now.since(since));
+        // A leader that has not renewed for that long leads no more.
+        Ok(shown.incumbent().filter(|incumbent| unchanged < incumbent.ttl))
     }
 
     /// When to ask again, after so many pauses in a row.
@@ -189,13 +195,15 @@ impl Watch {
         let wait = match sight {
             Ok(Some(incumbent)) => {
                 *pauses = 0;
-                incumbent.remaining.max(REMAINING_LEAST)
+                let since = self.unchanged.map_or_else(|| self.runtime.now(), |(_, since)| since);
+                let left = (since + incumbent.ttl).since(self.runtime.now());
+                left.min(incumbent.ttl / 3).max(PAUSE_LEAST)
             }
             Ok(None) => doubled,
             // Observers of many processes must not ask together after an outage.
             Err(_) => {
                 let pause = part_of(&*self.runtime, doubled.min(OUTAGE_PAUSE_MOST));
-                pause.max(REMAINING_LEAST)
+                pause.max(Duration::from_millis(1))
             }
         };
         self.runtime.now() + wait.min(self.poll_bound)

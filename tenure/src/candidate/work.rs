@@ -272,8 +272,7 @@ pub(super) async fn next_tenure(shared: &Shared, not: Option<Token>) -> Result<T
         }
         Standing::Leading(_)
         | Standing::Campaigning(_)
-        | Standing::Refused(_)
-        | Standing::Quarantined(_)
+        | Standing::Watching(_)
         | Standing::HoldingOff => None,
         Standing::Stopped | Standing::Abandoned => Some(Err(Stopped)),
     };

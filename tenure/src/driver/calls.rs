@@ -42,13 +42,18 @@ pub(super) struct Outgoing {
 /// How many requests of one kind a call takes.
 pub(super) struct InCall {
     pub(super) renewals: usize,
+    looks: usize,
     acquires: usize,
 }
 
 impl InCall {
     pub(super) fn new(traits: &StoreTraits) -> Self {
-        let StoreTraits { renewals_in_call, acquires_in_call, .. } = *traits;
-        Self { renewals: renewals_in_call.max(1), acquires: acquires_in_call.max(1) }
+        let StoreTraits { renewals_in_call, looks_in_call, acquires_in_call, .. } = *traits;
+        Self {
+            renewals: renewals_in_call.max(1),
+            looks: looks_in_call.max(1),
+            acquires: acquires_in_call.max(1),
+        }
     }
 }
 
@@ -74,13 +79,19 @@ impl NextCall {
         let most = match kind {
             Kind::Release => 1,
             Kind::Renewal => in_call.renewals,
+            Kind::Look => in_call.looks,
             Kind::Acquire => in_call.acquires,
         };
         let is_alike = |one: &Outgoing| match one.request {
             Request::Release { .. } => kind == Kind::Release,
             Request::Renew { .. } => kind == Kind::Renewal,
+            Request::Look { .. } => kind == Kind::Look,
             Request::Acquire { .. } => kind == Kind::Acquire,
-            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => false,
+            Request::Ask { .. }
+            | Request::Want { .. }
+            | Request::Describe { .. }
+            | Request::Observe
+            | Request::Notify { .. } => false,
         };
         self.requests.len() < most && self.requests.iter().all(is_alike)
     }

@@ -87,7 +87,7 @@ impl Election {
     pub(super) fn new(new: NewElection) -> Self {
         let NewElection { shared, config, seed, metrics, .. } = new;
         Self {
-            machine: Machine::new(config, seed),
+            machine: Machine::new(config, shared.name_id(), seed),
             shared,
             tenure: None,
             elected_at: Instant::ORIGIN,
@@ -209,6 +209,7 @@ impl Election {
             (Some(Pending::Release), ..) => Some(Waiting::Release),
             (Some(Pending::Renew { valid_until }), ..) => Some(renew(valid_until)),
             (Some(Pending::Acquire), ..) => Some(Waiting::Acquire),
+            (Some(Pending::Look), ..) => Some(Waiting::Look),
             (None, Renewal::Now, Some(tenure)) => Some(renew(tenure.valid_until())),
             (None, ..) => None,
         }

@@ -64,7 +64,7 @@ impl Outcome {
         [(Self::Done, "done"), (Self::Refused, "refused"), (Self::Unknown, "unknown")];
 }
 
-const REQUESTS: [&str; 3] = ["acquire", "renew", "release"];
+const REQUESTS: [&str; 4] = ["acquire", "look", "renew", "release"];
 
 const HOW: [&str; 3] = ["dropped", "panicked", "failed"];
 
@@ -97,7 +97,7 @@ pub(super) struct Class {
     candidates: Key,
     leading: Key,
     store_up: Key,
-    quarantined: Key,
+    watching: Key,
     pub(super) elected: Key,
     stepped_down: [(&'static str, Key); 8],
     pub(super) renewals: Key,
@@ -105,7 +105,7 @@ pub(super) struct Class {
     pub(super) renewal_failures: Key,
     pub(super) validity_left: Key,
     requests: Vec<(&'static str, Outcome, Key)>,
-    pub(super) refusals: Key,
+    pub(super) contradictions: Key,
     work_lost: [(&'static str, Key); 3],
     /// In the order of the table.
     pub(super) leader_names: [Key; 4],
@@ -118,11 +118,11 @@ pub(super) struct Now {
     pub(super) candidates: u32,
     pub(super) leading: u32,
     pub(super) without_store: u32,
-    pub(super) quarantined: u32,
-    /// The end of the longest quarantine.
-    pub(super) quarantined_until: Instant,
-    /// How far that is away, as of the last renewal.
-    pub(super) quarantine_left: Duration,
+    pub(super) watching: u32,
+    /// The end of the longest watch.
+    pub(super) watching_until: Instant,
+    /// How far that is away, as of the last answer.
+    pub(super) watch_left: Duration,
 }
 
 impl Class {
@@ -141,7 +141,7 @@ impl Class {
             candidates: plain(table::CANDIDATES),
             leading: plain(table::LEADING),
             store_up: plain(table::STORE_UP),
-            quarantined: plain(table::QUARANTINED),
+            watching: plain(table::WATCHING),
             elected: plain(table::ELECTED),
             stepped_down: REASONS.map(|one| (one, with(table::STEPPED_DOWN, "reason", one))),
             renewals: plain(table::RENEWALS),
@@ -152,7 +152,7 @@ impl Class {
                 .iter()
                 .flat_map(|one| Outcome::ALL.map(|outcome| request(*one, outcome)))
                 .collect(),
-            refusals: plain(table::REFUSALS),
+            contradictions: plain(table::CONTRADICTIONS),
             work_lost: HOW.map(|how| (how, with(table::WORK_LOST, "how", how))),
             leader_names: table::LEADER_NAMES.map(|(alias, _)| plain(alias)),
             now: Mutex::default(),
@@ -182,7 +182,7 @@ impl Class {
             &self.renewals,
             &self.late_renewals,
             &self.renewal_failures,
-            &self.refusals,
+            &self.contradictions,
         ];
         let labelled = self.stepped_down.iter().chain(&self.work_lost).map(|(_, key)| key);
         with_recorder(|recorder| {
@@ -197,16 +197,16 @@ impl Class {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut now);
         let store_up = now.without_store == 0;
-        if now.quarantined == 0 {
-            now.quarantine_left = Duration::ZERO;
-            now.quarantined_until = Instant::ORIGIN;
+        if now.watching == 0 {
+            now.watch_left = Duration::ZERO;
+            now.watching_until = Instant::ORIGIN;
         }
         with_recorder(|recorder| {
             let set = |key, value| recorder.register_gauge(key, &METADATA).set(value);
             set(&self.candidates, f64::from(now.candidates));
             set(&self.leading, f64::from(now.leading));
             set(&self.store_up, f64::from(u8::from(store_up)));
-            set(&self.quarantined, now.quarantine_left.as_secs_f64());
+            set(&self.watching, now.watch_left.as_secs_f64());
         });
     }
 }

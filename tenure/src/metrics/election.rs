@@ -18,7 +18,7 @@ pub(crate) struct ElectionMetrics {
     // What it adds to the gauges now.
     leading: bool,
     without_store: bool,
-    quarantined: bool,
+    watching: bool,
 }
 
 impl ElectionMetrics {
@@ -31,14 +31,14 @@ impl ElectionMetrics {
         if is_first {
             class.show_counters(names == Names::TenureAndLeader);
         }
-        let (leading, without_store, quarantined) = (false, false, false);
-        Self { class, names, leading, without_store, quarantined }
+        let (leading, without_store, watching) = (false, false, false);
+        Self { class, names, leading, without_store, watching }
     }
 
     pub(crate) fn elected(&mut self) {
         count(&self.class.elected);
         self.alias(0);
-        self.left_quarantine();
+        self.left_watch();
         self.leading = true;
         self.class.change(|class| class.leading += 1);
     }
@@ -62,20 +62,20 @@ impl ElectionMetrics {
         }
     }
 
-    /// The lease is granted, but the candidate must not lead before that instant.
-    pub(crate) fn quarantined(&mut self, now: Instant, until: Instant) {
-        let before = std::mem::replace(&mut self.quarantined, true);
+    /// The candidate watches the store's past until that instant.
+    pub(crate) fn watching(&mut self, now: Instant, until: Instant) {
+        let before = std::mem::replace(&mut self.watching, true);
         self.class.change(|class| {
-            class.quarantined += u32::from(!before);
-            class.quarantined_until = class.quarantined_until.max(until);
-            class.quarantine_left = class.quarantined_until.since(now);
+            class.watching += u32::from(!before);
+            class.watching_until = class.watching_until.max(until);
+            class.watch_left = class.watching_until.since(now);
         });
     }
 
-    /// The candidate leads, or no longer has the lease whose quarantine it waited out.
-    fn left_quarantine(&mut self) {
-        if std::mem::take(&mut self.quarantined) {
-            self.class.change(|class| class.quarantined -= 1);
+    /// The watch is over.
+    fn left_watch(&mut self) {
+        if std::mem::take(&mut self.watching) {
+            self.class.change(|class| class.watching -= 1);
         }
     }
 
@@ -91,9 +91,9 @@ impl ElectionMetrics {
         }
     }
 
-    /// The store refused the candidate's settings.
-    pub(crate) fn refused(&self) {
-        count(&self.class.refusals);
+    /// The candidate's settings contradict another candidate's.
+    pub(crate) fn contradicted(&self) {
+        count(&self.class.contradictions);
     }
 
     pub(crate) fn work_lost(&self, how: &'static str) {
@@ -125,14 +125,9 @@ impl ElectionMetrics {
             count(&self.class.renewal_failures);
             self.alias(3);
         }
-        if self.quarantined {
-            match outcome {
-                // It renews until the quarantine is over. What is left of that is shown anew.
-                Outcome::Done | Outcome::Unknown if renews => self.class.change(|class| {
-                    class.quarantine_left = class.quarantined_until.since(now);
-                }),
-                Outcome::Done | Outcome::Refused | Outcome::Unknown => self.left_quarantine(),
-            }
+        if self.watching {
+            // What is left is shown anew.
+            self.class.change(|class| class.watch_left = class.watching_until.since(now));
         }
     }
 
@@ -151,23 +146,24 @@ impl Drop for ElectionMetrics {
             class.candidates -= 1;
             class.leading -= u32::from(self.leading);
             class.without_store -= u32::from(self.without_store);
-            class.quarantined -= u32::from(self.quarantined);
+            class.watching -= u32::from(self.watching);
         });
     }
 }
 
 fn outcome(result: &Result<Reply, StoreError>) -> Outcome {
     match result {
-        Ok(Reply::Granted { .. } | Reply::Renewed | Reply::Released | Reply::Described) => {
-            Outcome::Done
-        }
         Ok(
-            Reply::Held(_)
-            | Reply::Refused { .. }
-            | Reply::Stale { .. }
-            | Reply::Superseded { .. }
-            | Reply::NotHeld,
-        ) => Outcome::Refused,
+            Reply::Granted { .. }
+            | Reply::At(_)
+            | Reply::Renewed { .. }
+            | Reply::Released
+            | Reply::Described
+            | Reply::Noted,
+        ) => Outcome::Done,
+        Ok(Reply::Not(_) | Reply::Superseded { .. } | Reply::NotHeld | Reply::NotNoted) => {
+            Outcome::Refused
+        }
         // The last two answer no request of a candidate's machine.
         Err(_) | Ok(Reply::Vacant | Reply::Notified { .. }) => Outcome::Unknown,
     }

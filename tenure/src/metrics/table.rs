@@ -9,7 +9,7 @@ use metrics::{
 pub(super) const CANDIDATES: &str = "tenure_candidates";
 pub(super) const LEADING: &str = "tenure_leading";
 pub(super) const STORE_UP: &str = "tenure_store_up";
-pub(super) const QUARANTINED: &str = "tenure_quarantined_seconds";
+pub(super) const WATCHING: &str = "tenure_watching_seconds";
 pub(super) const ELECTED: &str = "tenure_elected_total";
 pub(super) const STEPPED_DOWN: &str = "tenure_stepped_down_total";
 pub(super) const RENEWALS: &str = "tenure_renewals_total";
@@ -17,7 +17,7 @@ pub(super) const LATE_RENEWALS: &str = "tenure_late_renewals_total";
 pub(super) const RENEWAL_FAILURES: &str = "tenure_renewal_failures_total";
 pub(super) const VALIDITY_LEFT: &str = "tenure_validity_left_ratio";
 pub(super) const REQUEST: &str = "tenure_request_seconds";
-pub(super) const REFUSALS: &str = "tenure_refusals_total";
+pub(super) const CONTRADICTIONS: &str = "tenure_contradictions_total";
 pub(super) const WORK_LOST: &str = "tenure_work_lost_total";
 const CALLBACK_PANICS: &str = "tenure_callback_panics_total";
 const DRIVER_LATE: &str = "tenure_driver_late_seconds";
@@ -51,11 +51,11 @@ const TABLE: [Row; 15] = [
     (LEADING, Gauge, Unit::Count, "candidates of this process that lead"),
     (STORE_UP, Gauge, Unit::Count, "1 if the last request of every candidate was answered, else 0"),
     (
-        QUARANTINED,
+        WATCHING,
         Gauge,
         Unit::Seconds,
-        "how long a candidate that was granted the lease must still wait before it leads; the longest of the class, as \
-         of its last renewal",
+        "how long a candidate must still watch a store that may have lost data; the longest of the class, as of its last \
+         answer",
     ),
     (ELECTED, Counter, Unit::Count, "tenures that began"),
     (STEPPED_DOWN, Counter, Unit::Count, "tenures that ended"),
@@ -80,10 +80,10 @@ const TABLE: [Row; 15] = [
         "the time from a request to its reply, or until it was given up",
     ),
     (
-        REFUSALS,
+        CONTRADICTIONS,
         Counter,
         Unit::Count,
-        "times that the store refused a candidate's settings because they contradict another candidate's",
+        "times that a candidate's settings were found to contradict another candidate's",
     ),
     (
         WORK_LOST,

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tenure_core::NameId;
 use tokio::sync::oneshot;
 
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, Commands, ElectionId, NewElection, ObserverId};
 pub(crate) use profile::{Replaced, Version};
 pub(crate) use settings::{Chosen, Settings};
-pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
+pub(crate) use standing::{Announced, Sighting, Standing, State, StoreState};
 
 use crate::deadline::Deadline;
 use crate::event::Events;
@@ -109,6 +110,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The candidate's name, for people.
+    pub(crate) fn name_id(&self) -> NameId {
+        self.settings.chosen.profile.name_id()
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.settings.chosen.profile.name()
     }
@@ -132,8 +137,7 @@ impl Shared {
         match self.standing.get() {
             Standing::Leading(tenure) => Some(tenure),
             Standing::Campaigning(_)
-            | Standing::Refused(_)
-            | Standing::Quarantined(_)
+            | Standing::Watching(_)
             | Standing::HoldingOff
             | Standing::Stopped
             | Standing::Abandoned => None,
@@ -201,8 +205,7 @@ impl Shared {
         match self.standing.get() {
             Standing::Stopped => Ok(()),
             Standing::Campaigning(_)
-            | Standing::Refused(_)
-            | Standing::Quarantined(_)
+            | Standing::Watching(_)
             | Standing::Leading(_)
             | Standing::HoldingOff
             | Standing::Abandoned => Err(StopError::DriverGone),

@@ -1,8 +1,7 @@
 //! What the driver says of a candidate, and those who wait for it to change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
+use tenure_core::Mark;
 use tokio::sync::Notify;
 
 use crate::Instant;
@@ -14,10 +13,8 @@ use crate::tenure::Tenure;
 pub(crate) enum Standing {
     /// Asks for the lease. `None` unless the store's last answer was that another candidate holds it.
     Campaigning(Option<Arc<Sighting>>),
-    /// Asks for the lease, and the store's last answer was that its settings are refused.
-    Refused(Arc<Refusal>),
-    /// Was granted the lease, and leads from that instant on.
-    Quarantined(Instant),
+    /// Watches the store's past until that instant, and knows no incumbent.
+    Watching(Instant),
     Leading(Tenure),
     /// Between two campaigns: gives back what it holds, holds off, or waits for work.
     HoldingOff,
@@ -30,17 +27,11 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct Sighting {
     pub(crate) incumbent: Incumbent,
-    /// When the store answered.
-    pub(crate) seen_at: Instant,
+    pub(crate) mark: Mark,
+    /// When it first answered with this mark, which the leader's next renewal changes.
+    pub(crate) unchanged_since: Instant,
     /// When it answered with this tenure for the first time.
     pub(crate) first_seen_at: Instant,
-}
-
-/// The settings of another candidate that contradict this one's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) ttl: Duration,
-    pub(crate) quarantine: Option<Duration>,
 }
 
 /// What is known of the store.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 use bytes::Bytes;
+use tenure_core::NameId;
 
 /// The name of one election. Cheap to clone.
 // One pointer, where `Arc<str>` takes two: each election keeps half a dozen, and a process may have a hundred thousand.
@@ -88,6 +89,16 @@ impl Profile {
     /// The candidate's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name as decisions know it: as the 128 bits of FNV-1a.
+    ///
+    /// Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm" (IETF draft).
+    pub fn name_id(&self) -> NameId {
+        const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let hashed = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        NameId::from_bits(self.name.bytes().fold(BASIS, hashed))
     }
 
     /// The candidate's metadata.

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_core::Stream;
-use tenure_core::contract::{self, History, Moment, Record};
+use tenure_core::contract::{self, FOREVER, Moment, Past, Record};
+use tenure_core::{Mark, Sight, Stamp};
 use tokio::sync::broadcast;
 
 use super::{
-    HistoryKind, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError, StoreTraits,
+    HistoryKind, Key, Message, Profile, Reply, Request, Shown, Store, StoreError, StoreTraits,
     Watched,
 };
 use crate::runtime::{Runtime, TokioRuntime};
@@ -21,7 +22,7 @@ use crate::{Instant, Token};
 
 /// A store in memory. Clones share it; candidates of other processes can't see it.
 ///
-/// It can't lose data without losing every candidate with it, so there is no quarantine.
+/// It can't lose data without losing every candidate with it, so nobody has to watch its past.
 /// Tokens are floored by the wall clock, so that they keep increasing from process to process as long
 /// as that clock does not step back.
 #[derive(Clone, Debug)]
@@ -41,8 +42,10 @@ struct Inner {
 #[derive(Debug)]
 struct Kept {
     elections: BTreeMap<Key, Election>,
-    /// Since when the store knows its leases. Only a test can make it lose that.
-    history: Option<History>,
+    /// Only a test can make the store lose that.
+    past: Option<Past>,
+    /// How many requests were carried out: a new past has a stamp that no other request has.
+    steps: u64,
 }
 
 #[derive(Debug, Default)]
@@ -51,15 +54,18 @@ struct Election {
     profile: Option<Profile>,
     /// The last tenure that has replaced its profile, and the version of that.
     described: Option<(Token, u64)>,
+    /// What a purge has seen, and when.
+    purging: Option<(Mark, Instant)>,
     /// Made for the first inbox.
     messages: Option<broadcast::Sender<(Token, Message)>>,
 }
 
-/// A history without a gap: no leader waits.
-const ALWAYS_KNOWN: History = History {
+/// A past without a gap: no candidate has to watch it.
+const WATCHED: Past = Past {
     identity: 0,
-    known_since: Instant::ORIGIN,
-    longest_ttl: Duration::ZERO,
+    stamp: Stamp::from_bits(0),
+    watched: FOREVER,
+    longest: Duration::ZERO,
     purged: None,
 };
 
@@ -81,7 +87,7 @@ impl Memory {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
         let released = broadcast::Sender::new(RELEASES);
-        let kept = Mutex::new(Kept { elections: BTreeMap::new(), history: Some(ALWAYS_KNOWN) });
+        let kept = Mutex::new(Kept { elections: BTreeMap::new(), past: Some(WATCHED), steps: 0 });
         Self(Arc::new(Inner { runtime, epoch, kept, released }))
     }
 
@@ -90,9 +96,17 @@ impl Memory {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election, &mut Option<History>) -> T) -> T {
-        let Kept { elections, history } = &mut *self.kept();
-        step(elections.entry(key.clone()).or_default(), history)
+    fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election) -> T) -> T {
+        step(self.kept().elections.entry(key.clone()).or_default())
+    }
+
+    fn step(&self, key: &Key, request: Request) -> Reply {
+        let now = self.now();
+        let Kept { elections, past, steps } = &mut *self.kept();
+        *steps += 1;
+        let fresh = Stamp::from_bits((*steps).into());
+        let at = Moment { now, identity: 0, fresh, first: true, trust_empty_store: false };
+        elections.entry(key.clone()).or_default().step(past, at, request)
     }
 
     fn now(&self) -> Instant {
@@ -101,15 +115,13 @@ impl Memory {
 
     /// Purges a few of the elections after that one; returns how many, and the last one that was looked at.
     fn purge_some(&self, after: Option<&Key>, age: Duration) -> (u64, Option<Key>) {
-        let now = self.now();
-        let Kept { elections, history } = &mut *self.kept();
+        let (now, own) = (self.now(), self.0.runtime.now());
+        let Kept { elections, past, .. } = &mut *self.kept();
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
         let some = elections.range_mut::<Key, _>((begin, Bound::Unbounded)).take(PURGED_AT_ONCE);
         let (mut deleted, mut last, mut unused) = (0, None, Vec::new());
         for (key, election) in some {
-            if contract::purge(&mut election.record, history, now, age) {
-                deleted += 1;
-            }
+            deleted += u64::from(election.purge(past, (now, own), age));
             if election.is_unused() {
                 unused.push(key.clone());
             }
@@ -140,8 +152,7 @@ impl Store for Memory {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let now = self.now();
-        let reply = self.with(key, |election, history| election.step(history, now, request));
+        let reply = self.step(key, request);
         if reply == Reply::Released {
             // It is no error if no candidate waits.
             let _ = self.0.released.send(key.clone());
@@ -187,7 +198,7 @@ impl Store for Memory {
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        let mut messages = self.with(key, |election, _| {
+        let mut messages = self.with(key, |election| {
             let inboxes = election.messages.get_or_insert_with(|| broadcast::Sender::new(BUFFER));
             inboxes.subscribe()
         });
@@ -204,23 +215,19 @@ impl Store for Memory {
 }
 
 impl Election {
-    fn step(&mut self, history: &mut Option<History>, now: Instant, request: Request) -> Reply {
-        let request = match request {
-            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
-                let acquire = tenure_core::Request::Acquire { holder, seen, ttl, quarantine };
-                let before = self.record.map(|record| record.token);
-                let reply = self.apply(history, now, acquire);
-                if let tenure_core::Reply::Granted { token, .. } = reply
-                    && before != Some(token)
-                {
-                    self.profile = Some(profile);
-                }
-                return Reply::of_contract(reply, || self.incumbent(now));
+    fn step(&mut self, past: &mut Option<Past>, at: Moment, request: Request) -> Reply {
+        if let Some(asked) = request.of_contract() {
+            let before = self.record.map(|record| record.token);
+            let reply = contract::apply(&mut self.record, past, at, asked);
+            if let (tenure_core::Reply::Granted { token }, Request::Acquire { profile, .. }) =
+                (reply, request)
+                && before != Some(token)
+            {
+                self.profile = Some(profile);
             }
-            Request::Renew { holder, token, ttl } => {
-                tenure_core::Request::Renew { holder, token, ttl }
-            }
-            Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
+            return Reply::of_contract(reply, || self.profile.clone());
+        }
+        match request {
             Request::Describe { holder, token, version, profile } => {
                 let of_record = self.record.map(|record| (record.holder, record.token));
                 if of_record != Some((holder, token)) {
@@ -229,50 +236,54 @@ impl Election {
                 if self.described < Some((token, version)) {
                     (self.described, self.profile) = (Some((token, version)), Some(profile));
                 }
-                return Reply::Described;
+                Reply::Described
             }
-            Request::Observe => return self.incumbent(now).map_or(Reply::Vacant, Reply::Held),
             Request::Notify { message } => {
-                let Some(Incumbent { token, .. }) = self.incumbent(now) else {
+                let Some(Record { token, .. }) = self.record.filter(|record| !record.released)
+                else {
                     return Reply::Vacant;
                 };
                 if let Some(inboxes) = &self.messages {
                     // A leader without an inbox is no error.
                     let _ = inboxes.send((token, message));
                 }
-                return Reply::Notified { token };
+                Reply::Notified { token }
             }
+            _ => {
+                let last = self
+                    .record
+                    .map_or_else(|| past.and_then(|past| past.purged), |record| Some(record.token));
+                let sight = Sight { last, record: self.record, past: None, now: at.now };
+                Reply::At(Shown { sight, profile: self.profile.clone() })
+            }
+        }
+    }
+
+    /// Deletes the record if it is that old by the store's clock, and was given back or watched.
+    fn purge(
+        &mut self,
+        past: &mut Option<Past>,
+        (now, own): (Instant, Instant),
+        age: Duration,
+    ) -> bool {
+        let Some(record) = self.record.filter(|record| now.since(record.written) > age) else {
+            return false;
         };
-        let reply = self.apply(history, now, request);
-        Reply::of_contract(reply, || self.incumbent(now))
+        let mark = record.mark();
+        let since = match self.purging {
+            Some((same, since)) if same == mark => since,
+            Some(_) | None => self.purging.insert((mark, own)).1,
+        };
+        let watched = own.since(since) >= record.ttl.max(record.quarantine);
+        let purge = tenure_core::Request::Purge { mark, watched };
+        let (identity, fresh) = (0, Stamp::from_bits(0));
+        let at = Moment { now, identity, fresh, first: false, trust_empty_store: false };
+        contract::apply(&mut self.record, past, at, purge) == tenure_core::Reply::Purged
     }
 
     /// Whether there is nothing to keep: no record, and no inbox.
     fn is_unused(&self) -> bool {
         let inboxes = self.messages.as_ref();
         self.record.is_none() && inboxes.is_none_or(|inboxes| inboxes.receiver_count() == 0)
-    }
-
-    fn apply(
-        &mut self,
-        history: &mut Option<History>,
-        now: Instant,
-        request: tenure_core::Request,
-    ) -> tenure_core::Reply {
-        let at = Moment { now, identity: 0, trust_empty_store: false, compares_identity: false };
-        contract::apply(&mut self.record, history, at, request)
-    }
-
-    fn incumbent(&self, now: Instant) -> Option<Incumbent> {
-        let record = self.record.filter(|record| record.is_live(now))?;
-        let profile = self.profile.as_ref()?;
-        let incumbent = Incumbent::new(
-            record.token,
-            record.holder,
-            profile.name(),
-            profile.metadata().clone(),
-            record.remaining(now),
-        );
-        Some(incumbent.with_ttl(record.ttl))
     }
 }

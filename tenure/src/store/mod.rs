@@ -1,8 +1,8 @@
 //! Stores of leases: what a store must do, and the stores that exist.
 //!
-//! A store keeps one record for each election and carries out six requests, each as one atomic step: acquire, renew,
-//! release, describe, observe and, if it has messages, notify. [`tenure_core::contract`] says as code how it answers the
-//! first three, and [`Request`] says it of the others. All other decisions are made by the candidate.
+//! A store keeps one record for each election and carries out requests, each as one atomic step: acquire, look, renew,
+//! release, ask, want, describe, observe and, if it has messages, notify. [`tenure_core::contract`] says as code how it
+//! answers the first six, and [`Request`] says it of the others. All other decisions are made by the candidate.
 
 mod any;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
@@ -74,7 +74,7 @@ pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use message::Message;
 pub use purge::{PurgeAge, PurgeAgeError};
-pub use request::{Incumbent, Reply, Request};
+pub use request::{Incumbent, Reply, Request, Shown};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
 pub use text::TextError;

@@ -4,43 +4,70 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use tenure_core::{
+    Acquire, Asked, RequestId, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+};
+
 use super::{Message, Profile};
 use crate::{HolderId, Token};
 
 /// One atomic step at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Grant the lease, if it is vacant and the candidate knows the last tenure.
+    /// Grant the lease, if nobody holds it or the candidate has watched it for as long as it must.
     Acquire {
-        /// The campaign's identity.
-        holder: HolderId,
-        /// The highest token that the candidate knows.
-        seen: Option<Token>,
-        /// How long the lease lasts from the grant.
-        ttl: Duration,
-        /// How long the store must have known its history before a grant may be used at once.
-        quarantine: Duration,
+        /// What the state machine asks.
+        asks: Acquire,
         /// The candidate's name and metadata.
         profile: Profile,
     },
-    /// Extend the live lease of exactly this tenure.
+    /// Tell who holds the lease.
+    Look {
+        /// The highest token that the candidate knows.
+        seen: Option<Token>,
+        /// How long the candidate watches a past.
+        quarantine: Duration,
+    },
+    /// Extend the lease of exactly this tenure.
     Renew {
         /// The holder that was granted the lease.
         holder: HolderId,
         /// The tenure's token.
         token: Token,
-        /// How long the lease lasts from the renewal.
-        ttl: Duration,
+        /// Which request this is: together with the holder, the lease's new mark.
+        number: RequestId,
+        /// The stamp that the holder watches, if it was told one.
+        stamp: Option<WatchedStamp>,
     },
-    /// End the live lease of exactly this tenure, and wake the candidates that wait.
+    /// Give the lease of exactly this tenure back, and wake the candidates that wait.
     Release {
         /// The holder that was granted the lease.
         holder: HolderId,
         /// The tenure's token.
         token: Token,
+        /// For whom, if not for everybody.
+        reservation: Option<Reservation>,
+    },
+    /// A look that tells the leader of exactly this tenure who would like to lead.
+    Ask {
+        /// The leader's token.
+        token: Token,
+        /// Who asks.
+        asked: Asked,
+        /// The highest token that the candidate knows.
+        seen: Option<Token>,
+        /// How long the candidate watches a past.
+        quarantine: Duration,
+    },
+    /// Note who should lead instead of exactly this tenure; an operator's request.
+    Want {
+        /// The leader's token.
+        token: Token,
+        /// Who should lead; `None` takes the wish back.
+        wish: Option<Wish>,
     },
     /// Replace what the record tells of exactly this tenure's candidate, unless the same or a newer version is recorded.
-    /// Whether the lease is still live need not matter: nobody is told of a lease that is over. A store that can't
+    /// A lease that was given back may be described too: nobody is told of it. A store that can't
     /// do it answers with an error of the kind [`Unsupported`](super::StoreErrorKind::Unsupported).
     Describe {
         /// The holder that was granted the lease.
@@ -53,7 +80,7 @@ pub enum Request {
         /// What other candidates are told from now on.
         profile: Profile,
     },
-    /// Ask who holds the lease.
+    /// A look of somebody who never leads. It writes nothing.
     Observe,
     /// Send a message to the tenure that holds the lease. A store without messages answers with an error.
     Notify {
@@ -68,20 +95,48 @@ impl Request {
         profile: impl FnOnce() -> Profile,
     ) -> Self {
         match request {
-            tenure_core::Request::Acquire { holder, seen, ttl, quarantine } => {
-                Self::Acquire { holder, seen, ttl, quarantine, profile: profile() }
+            tenure_core::Request::Acquire(asks) => Self::Acquire { asks, profile: profile() },
+            tenure_core::Request::Look { seen, quarantine } => Self::Look { seen, quarantine },
+            tenure_core::Request::Renew { holder, token, number, stamp } => {
+                Self::Renew { holder, token, number, stamp }
             }
-            tenure_core::Request::Renew { holder, token, ttl } => {
-                Self::Renew { holder, token, ttl }
+            tenure_core::Request::Release { holder, token, reservation } => {
+                Self::Release { holder, token, reservation }
             }
-            tenure_core::Request::Release { holder, token } => Self::Release { holder, token },
+            tenure_core::Request::Ask { token, asked, seen, quarantine } => {
+                Self::Ask { token, asked, seen, quarantine }
+            }
+            tenure_core::Request::Want { token, wish } => Self::Want { token, wish },
+            tenure_core::Request::Purge { .. } => unreachable!("a machine purges nothing"),
         }
+    }
+
+    /// The request of the contract, if it is one: without what people want to know besides.
+    pub fn of_contract(&self) -> Option<tenure_core::Request> {
+        Some(match *self {
+            Self::Acquire { asks, .. } => tenure_core::Request::Acquire(asks),
+            Self::Look { seen, quarantine } => tenure_core::Request::Look { seen, quarantine },
+            Self::Renew { holder, token, number, stamp } => {
+                tenure_core::Request::Renew { holder, token, number, stamp }
+            }
+            Self::Release { holder, token, reservation } => {
+                tenure_core::Request::Release { holder, token, reservation }
+            }
+            Self::Ask { token, asked, seen, quarantine } => {
+                tenure_core::Request::Ask { token, asked, seen, quarantine }
+            }
+            Self::Want { token, wish } => tenure_core::Request::Want { token, wish },
+            Self::Describe { .. } | Self::Observe | Self::Notify { .. } => return None,
+        })
     }
 
     /// The request's name, for logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Acquire { .. } => "acquire",
+            Self::Look { .. } => "look",
+            Self::Ask { .. } => "ask",
+            Self::Want { .. } => "want",
             Self::Renew { .. } => "renew",
             Self::Release { .. } => "release",
             Self::Describe { .. } => "describe",
@@ -98,44 +153,67 @@ pub enum Reply {
     Granted {
         /// The tenure's token.
         token: Token,
-        /// How long the holder must still wait before it may lead, rounded up.
-        wait: Duration,
     },
-    /// To an acquire or an observe: this incumbent holds the lease.
-    Held(Incumbent),
-    /// To an acquire: the candidate's TTL is above the quarantine that is recorded, or its quarantine is
-    /// below the TTL that is recorded. Nothing was granted.
-    Refused {
-        /// The TTL that is recorded.
-        ttl: Duration,
-        /// The quarantine that is recorded, if one is.
-        quarantine: Option<Duration>,
+    /// To an acquire: nothing was granted.
+    Not(Shown),
+    /// To a look, an ask and an observe.
+    At(Shown),
+    /// To a renew: the lease has the renewal's mark, or that of a later one.
+    Renewed {
+        /// Who asks for the lead since the renewal before.
+        asked: Option<Asked>,
+        /// Whom an operator wishes to lead.
+        wanted: Option<Wish>,
+        /// The past, if it is not watched yet.
+        past: Option<UnwatchedPast>,
     },
-    /// To an acquire: vacant, but the candidate did not know the last tenure.
-    Stale {
-        /// The token of the last tenure.
-        last: Token,
-    },
-    /// To a renew: the lease lasts the whole TTL again.
-    Renewed,
     /// To a renew: this tenure is over.
     Superseded {
         /// The token of the last tenure, if the store knows one.
         last: Option<Token>,
     },
-    /// To a release: the lease has ended.
+    /// To a release: the lease was given back.
     Released,
     /// To a release: this tenure held no lease. To a describe: the record is of another tenure, or there is none.
     NotHeld,
     /// To a describe: the tenure's record has this profile, or a newer one.
     Described,
-    /// To an observe or a notify: no candidate holds the lease.
+    /// To a want: the wish was noted.
+    Noted,
+    /// To a want: this tenure is over.
+    NotNoted,
+    /// To a notify: no candidate holds the lease.
     Vacant,
-    /// To a notify: sent to this tenure, whose lease is live. It may still get lost on the way.
+    /// To a notify: sent to this tenure, which has not given its lease back. It may still get lost on the way.
     Notified {
         /// The tenure's token.
         token: Token,
     },
+}
+
+/// What a store shows of an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What decisions rest on.
+    pub sight: Sight,
+    /// What the record tells of its candidate, if there is a record.
+    pub profile: Option<Profile>,
+}
+
+impl Shown {
+    /// The leader, as far as the record tells: the candidate of a lease that was not given back.
+    pub fn incumbent(&self) -> Option<Incumbent> {
+        let record = self.sight.record.filter(|record| !record.released)?;
+        let profile = self.profile.as_ref();
+        Some(Incumbent {
+            token: record.token,
+            holder: record.holder,
+            name: profile.map(|profile| profile.name().to_owned()).unwrap_or_default(),
+            metadata: profile.map(|profile| profile.metadata().clone()).unwrap_or_default(),
+            ttl: record.ttl,
+            renewed_ago: self.sight.now.since(record.written),
+        })
+    }
 }
 
 impl Reply {
@@ -143,58 +221,60 @@ impl Reply {
     /// step with its requests.
     pub fn answers(&self, request: &Request) -> bool {
         match request {
-            Request::Acquire { .. } => {
-                matches!(
-                    self,
-                    Self::Granted { .. }
-                        | Self::Held(_)
-                        | Self::Refused { .. }
-                        | Self::Stale { .. }
-                )
+            Request::Acquire { .. } => matches!(self, Self::Granted { .. } | Self::Not(_)),
+            Request::Look { .. } | Request::Ask { .. } | Request::Observe => {
+                matches!(self, Self::At(_))
             }
-            Request::Renew { .. } => matches!(self, Self::Renewed | Self::Superseded { .. }),
+            Request::Renew { .. } => {
+                matches!(self, Self::Renewed { .. } | Self::Superseded { .. })
+            }
             Request::Release { .. } => matches!(self, Self::Released | Self::NotHeld),
+            Request::Want { .. } => matches!(self, Self::Noted | Self::NotNoted),
             Request::Describe { .. } => matches!(self, Self::Described | Self::NotHeld),
-            Request::Observe => matches!(self, Self::Held(_) | Self::Vacant),
             Request::Notify { .. } => matches!(self, Self::Notified { .. } | Self::Vacant),
         }
     }
 
-    /// The contract's reply, with the incumbent for people. Without one, no candidate holds the lease.
+    /// The contract's reply, with what is shown to people.
     pub(crate) fn of_contract(
         reply: tenure_core::Reply,
-        incumbent: impl FnOnce() -> Option<Incumbent>,
+        profile: impl FnOnce() -> Option<Profile>,
     ) -> Self {
         match reply {
-            tenure_core::Reply::Granted { token, wait } => Self::Granted { token, wait },
-            tenure_core::Reply::Held { .. } => incumbent().map_or(Self::Vacant, Self::Held),
-            tenure_core::Reply::Refused { ttl, quarantine } => Self::Refused { ttl, quarantine },
-            tenure_core::Reply::Stale { last } => Self::Stale { last },
-            tenure_core::Reply::Renewed => Self::Renewed,
+            tenure_core::Reply::Granted { token } => Self::Granted { token },
+            tenure_core::Reply::Not(sight) => Self::Not(Shown { sight, profile: profile() }),
+            tenure_core::Reply::At(sight) => Self::At(Shown { sight, profile: profile() }),
+            tenure_core::Reply::Renewed { asked, wanted, past } => {
+                Self::Renewed { asked, wanted, past }
+            }
             tenure_core::Reply::Superseded { last } => Self::Superseded { last },
             tenure_core::Reply::Released => Self::Released,
             tenure_core::Reply::NotHeld => Self::NotHeld,
+            tenure_core::Reply::Noted => Self::Noted,
+            tenure_core::Reply::NotNoted => Self::NotNoted,
+            tenure_core::Reply::Purged | tenure_core::Reply::Kept => {
+                unreachable!("a purge has an answer of its own")
+            }
         }
     }
 
     /// The reply for the state machine; `None` for replies to requests that it never makes.
     pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {
-            Self::Granted { token, wait } => {
-                tenure_core::Reply::Granted { token: *token, wait: *wait }
+            Self::Granted { token } => tenure_core::Reply::Granted { token: *token },
+            Self::Not(shown) => tenure_core::Reply::Not(shown.sight),
+            Self::At(shown) => tenure_core::Reply::At(shown.sight),
+            Self::Renewed { asked, wanted, past } => {
+                tenure_core::Reply::Renewed { asked: *asked, wanted: *wanted, past: *past }
             }
-            Self::Held(Incumbent { token, remaining, ttl, .. }) => {
-                tenure_core::Reply::Held { token: *token, remaining: *remaining, ttl: *ttl }
-            }
-            Self::Refused { ttl, quarantine } => {
-                tenure_core::Reply::Refused { ttl: *ttl, quarantine: *quarantine }
-            }
-            Self::Stale { last } => tenure_core::Reply::Stale { last: *last },
-            Self::Renewed => tenure_core::Reply::Renewed,
             Self::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
             Self::Released => tenure_core::Reply::Released,
             Self::NotHeld => tenure_core::Reply::NotHeld,
-            Self::Described | Self::Vacant | Self::Notified { .. } => return None,
+            Self::Described
+            | Self::Noted
+            | Self::NotNoted
+            | Self::Vacant
+            | Self::Notified { .. } => return None,
         })
     }
 }
@@ -211,10 +291,10 @@ pub struct Incumbent {
     pub name: String,
     /// The candidate's metadata.
     pub metadata: Bytes,
-    /// What remained of its lease when the store answered, rounded up.
-    pub remaining: Duration,
-    /// For how long its lease was last granted or extended.
+    /// How long its lease lasts without a renewal.
     pub ttl: Duration,
+    /// How long ago its lease was last renewed, by the store's clock: for people. It is wrong after that clock was set.
+    pub renewed_ago: Duration,
 }
 
 /// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in milliseconds.
@@ -223,42 +303,15 @@ impl serde::Serialize for Incumbent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
 
-        let Self { token, holder, name, metadata, remaining, ttl } = self;
+        let Self { token, holder, name, metadata, ttl, renewed_ago } = self;
         let millis = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let mut fields = serializer.serialize_struct("Incumbent", 6)?;
         fields.serialize_field("token", token)?;
         fields.serialize_field("holder", holder)?;
         fields.serialize_field("name", name)?;
         fields.serialize_field("metadata", &String::from_utf8_lossy(metadata))?;
-        fields.serialize_field("remaining_ms", &millis(remaining))?;
         fields.serialize_field("ttl_ms", &millis(ttl))?;
+        fields.serialize_field("renewed_ago_ms", &millis(renewed_ago))?;
         fields.end()
-    }
-}
-
-impl Incumbent {
-    /// An incumbent as read from a store's record. Its TTL is assumed to be `remaining`, unless it is
-    /// [set](Self::with_ttl).
-    pub fn new(
-        token: Token,
-        holder: HolderId,
-        name: impl Into<String>,
-        metadata: impl Into<Bytes>,
-        remaining: Duration,
-    ) -> Self {
-        Self {
-            token,
-            holder,
-            name: name.into(),
-            metadata: metadata.into(),
-            remaining,
-            ttl: remaining,
-        }
-    }
-
-    /// The same, with the TTL of its lease.
-    #[must_use]
-    pub fn with_ttl(self, ttl: Duration) -> Self {
-        Self { ttl, ..self }
     }
 }

@@ -16,12 +16,13 @@ pub struct StoreTraits {
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
-    /// How many round trips a request takes at most once there is a connection, except for one that begins or
-    /// continues a quarantine. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
+    /// How many round trips a request takes at most once there is a connection, except for one that stamps a past. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
     /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as the store carries out
     /// faster together, within about half a millisecond.
     pub renewals_in_call: usize,
+    /// The same for looks.
+    pub looks_in_call: usize,
     /// The same for acquires.
     pub acquires_in_call: usize,
     /// Whether the store wakes waiting candidates; otherwise they poll, at
@@ -33,12 +34,8 @@ pub struct StoreTraits {
     pub tokens: TokenKind,
     /// What the store does about lost history.
     pub history: HistoryKind,
-    /// Whether an acquire is refused if its TTL and quarantine contradict those of the record.
-    pub refuses_contradictions: bool,
-    /// Whether the first renewal over a connection begins the history of a server that has restarted.
-    /// Otherwise a restart costs a quarantine at the next handover, however much later that is; with a
-    /// [durable](HistoryKind::Durable) store it costs none.
-    pub renewals_begin_history: bool,
+    /// Whether the server ends leases itself, by its own clock.
+    pub ends_leases: bool,
     /// The promises that this store does not keep.
     pub gives_up: &'static [Promise],
 }
@@ -53,13 +50,13 @@ impl StoreTraits {
             least_ttl: Duration::from_millis(100),
             round_trips: 1,
             renewals_in_call: 1,
+            looks_in_call: 1,
             acquires_in_call: 1,
             push: true,
             messages: false,
             tokens: TokenKind::WallClockFloor,
             history: HistoryKind::Quarantine,
-            refuses_contradictions: true,
-            renewals_begin_history: true,
+            ends_leases: false,
             gives_up: &[],
         }
     }
@@ -79,7 +76,7 @@ pub enum TokenKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistoryKind {
-    /// It notices that its server changed or data is gone, and makes the next leaders wait.
+    /// It notices that its server changed or data is gone, and its candidates watch that for a quarantine.
     Quarantine,
     /// The same, but acknowledged writes survive a restart of its servers and a change among them, so that
     /// neither costs a wait.

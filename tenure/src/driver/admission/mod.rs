@@ -96,6 +96,7 @@ impl Next {
 pub(super) enum Kind {
     Release,
     Renewal,
+    Look,
     Acquire,
 }
 
@@ -158,7 +159,7 @@ impl Admission {
         match &next {
             Some(Next::Request(Kind::Renewal, _)) => self.pace.left(),
             Some(
-                Next::Request(Kind::Release | Kind::Acquire, _)
+                Next::Request(Kind::Release | Kind::Look | Kind::Acquire, _)
                 | Next::Alone(_)
                 | Next::Ask(_)
                 | Next::Description(_),
@@ -205,6 +206,7 @@ impl Admission {
                 self.pace.left();
                 Some(next)
             }
+            Kind::Look => self.usual.next_look(),
             Kind::Acquire => self.usual.next_acquire(),
         }
     }

@@ -13,6 +13,7 @@ pub(super) struct Queue {
     renewals: BTreeSet<(Urgency, ElectionId)>,
     /// The requests of handles, in the order in which they came.
     pub(super) asks: VecDeque<Box<Ask>>,
+    looks: BTreeSet<(u64, ElectionId)>,
     acquires: BTreeSet<(u64, ElectionId)>,
     /// The elections that have something to tell, each once.
     pub(super) descriptions: VecDeque<ElectionId>,
@@ -25,6 +26,7 @@ pub(super) struct Queue {
 pub(in super::super) enum Waiting {
     Release,
     Renew(Urgency),
+    Look,
     Acquire,
 }
 
@@ -44,6 +46,7 @@ pub(in super::super) struct Urgency {
 pub(in super::super) enum Place {
     Release { joined: u64 },
     Renew(Urgency),
+    Look { joined: u64 },
     Acquire { joined: u64 },
 }
 
@@ -71,6 +74,10 @@ impl Queue {
                 self.renewals.insert((renewal, id));
                 Place::Renew(renewal)
             }
+            Waiting::Look => {
+                self.looks.insert((joined, id));
+                Place::Look { joined }
+            }
             Waiting::Acquire => {
                 self.acquires.insert((joined, id));
                 Place::Acquire { joined }
@@ -83,6 +90,7 @@ impl Queue {
         match place {
             Some(Place::Release { joined }) => self.releases.remove(&(joined, id)),
             Some(Place::Renew(renewal)) => self.renewals.remove(&(renewal, id)),
+            Some(Place::Look { joined }) => self.looks.remove(&(joined, id)),
             Some(Place::Acquire { joined }) => self.acquires.remove(&(joined, id)),
             None => return,
         };
@@ -92,6 +100,7 @@ impl Queue {
         match place {
             Some(Place::Release { joined }) => self.releases.contains(&(joined, id)),
             Some(Place::Renew(renewal)) => self.renewals.contains(&(renewal, id)),
+            Some(Place::Look { joined }) => self.looks.contains(&(joined, id)),
             Some(Place::Acquire { joined }) => self.acquires.contains(&(joined, id)),
             None => true,
         }
@@ -99,7 +108,7 @@ impl Queue {
 
     /// How many requests wait on which a lead depends.
     pub(super) fn len(&self) -> usize {
-        self.releases.len() + self.renewals.len() + self.acquires.len()
+        self.releases.len() + self.renewals.len() + self.looks.len() + self.acquires.len()
     }
 
     /// What is worth the most: a claim that ends soon, then a lease that others wait for, then other claims,
@@ -112,6 +121,7 @@ impl Queue {
         let release = self.releases.first().map(|(_, id)| Next::Request(Kind::Release, *id));
         let held = if is_urgent { renewal.or(release) } else { release.or(renewal) };
         held.or_else(|| if told_first { self.next_description() } else { None })
+            .or_else(|| self.next_look().map(|id| Next::Request(Kind::Look, id)))
             .or_else(|| self.next_acquire().map(|id| Next::Request(Kind::Acquire, id)))
             .or_else(|| self.next_description())
     }
@@ -141,6 +151,11 @@ impl Queue {
         self.acquires.first().map(|(_, id)| *id).filter(|_| self.renewals.is_empty())
     }
 
+    /// The election that has waited longest for its look, if no renewal waits.
+    pub(super) fn next_look(&self) -> Option<ElectionId> {
+        self.looks.first().map(|(_, id)| *id).filter(|_| self.renewals.is_empty())
+    }
+
     pub(super) fn has_renewals(&self) -> bool {
         !self.renewals.is_empty()
     }
@@ -151,6 +166,7 @@ impl Place {
         match self {
             Self::Release { .. } => Waiting::Release,
             Self::Renew(renewal) => Waiting::Renew(renewal),
+            Self::Look { .. } => Waiting::Look,
             Self::Acquire { .. } => Waiting::Acquire,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{Claim, Event as MachineEvent};
+use tenure_core::{Claim, Event as MachineEvent, Watched};
 use tracing::Instrument;
 
 use super::super::spread::Renewal;
@@ -44,7 +44,7 @@ impl Election {
                 self.log_incumbent(token);
                 self.shared.events.publish(|| Event::IncumbentChanged { token });
             }
-            MachineEvent::Quarantined { until } => {
+            MachineEvent::Watching { watched: Watched::Past, until } => {
                 let remaining = until.since(now);
                 let own_quarantine = self.machine.config().quarantine();
                 let longer = if remaining > own_quarantine {
@@ -54,25 +54,25 @@ impl Election {
                 };
                 tracing::warn!(
                     target: LIFE, ?key, ?remaining, ?own_quarantine,
-                    "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
-                     the candidate leads only after the longest lease of an older leader would have ended \
+                    "the store is new to this prefix, was restarted, or lost data: nobody is granted the lease \
+                     before the longest lease of an older leader would have ended \
                      (trust_empty_store turns that off for tests){longer}"
                 );
-                self.metrics.quarantined(now, until);
-                self.shared.events.publish(|| Event::Quarantined { remaining });
+                self.metrics.watching(now, until);
+                self.shared.events.publish(|| Event::Watching { remaining });
             }
-            MachineEvent::Refused(refusal) => {
-                let (ttl, quarantine) = (refusal.ttl(), refusal.quarantine());
+            MachineEvent::Watching { watched: Watched::Settings(other), .. } => {
+                let (ttl, quarantine) = (other.ttl(), other.quarantine());
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
                 tracing::error!(
                     target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
-                    "refused: another candidate of this election has a TTL above the own quarantine, or \
-                     a quarantine below the own TTL: set the quarantine of every candidate to the longest \
-                     TTL in use"
+                    "another candidate of this election has a TTL above the own quarantine, or a quarantine below the \
+                     own TTL, so that each handover between them takes the longer of its TTL and its quarantine: set \
+                     the quarantine of every candidate to the longest TTL in use"
                 );
-                self.metrics.refused();
-                self.shared.events.publish(|| Event::Refused { ttl, quarantine });
+                self.metrics.contradicted();
+                self.shared.events.publish(|| Event::SettingsContradict { ttl, quarantine });
             }
             MachineEvent::StoreUnavailable { since } => {
                 let error = self.last_error.as_deref().cloned();
@@ -97,7 +97,7 @@ impl Election {
         }
     }
 
-    /// It may still wait in quarantine. Its name is known from the answer to an acquire.
+    /// Its name is known from the store's answer.
     fn log_incumbent(&self, token: Token) {
         let key = &self.shared.key;
         let said = "another candidate has the lease";
@@ -105,7 +105,7 @@ impl Election {
             Answer::Held(seen) if seen.incumbent.token == token => {
                 tracing::info!(target: LIFE, ?key, %token, incumbent = &*seen.incumbent.name, "{said}");
             }
-            Answer::Held(_) | Answer::Refused(_) | Answer::Other => {
+            Answer::Held(_) | Answer::Other => {
                 tracing::info!(target: LIFE, ?key, %token, "{said}");
             }
         }

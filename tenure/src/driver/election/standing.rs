@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use tenure_core::Stage;
+use tenure_core::{Mark, Stage};
 
 use super::super::World;
 use super::Election;
 use crate::Instant;
-use crate::shared::{Refusal, Sighting, Standing};
+use crate::shared::{Sighting, Standing};
 use crate::store::{Incumbent, Reply};
 
 /// The store's last answer.
 pub(super) enum Answer {
-    /// To an acquire: another candidate holds the lease.
+    /// Another candidate holds the lease.
     Held(Arc<Sighting>),
-    /// To an acquire: the settings contradict another candidate's.
-    Refused(Arc<Refusal>),
     Other,
 }
 
@@ -27,12 +25,15 @@ impl Election {
             Stage::Leading => return,
             Stage::Out | Stage::Ending if self.stopped => return,
             Stage::Out | Stage::Ending => Standing::HoldingOff,
-            Stage::Campaigning => match &self.answer {
-                Answer::Held(sighting) => Standing::Campaigning(Some(Arc::clone(sighting))),
-                Answer::Refused(refusal) => Standing::Refused(Arc::clone(refusal)),
-                Answer::Other => Standing::Campaigning(None),
-            },
-            Stage::Quarantined { until } => Standing::Quarantined(until),
+            Stage::Campaigning | Stage::Watching { .. } => {
+                match (&self.answer, self.machine.stage()) {
+                    (Answer::Held(sighting), _) => {
+                        Standing::Campaigning(Some(Arc::clone(sighting)))
+                    }
+                    (Answer::Other, Stage::Watching { until }) => Standing::Watching(until),
+                    (Answer::Other, _) => Standing::Campaigning(None),
+                }
+            }
         };
         self.shared.standing.set(standing, world.runtime.now());
     }
@@ -43,28 +44,37 @@ impl Election {
             self.has_answered = true;
             self.shared.standing.store_answers();
         }
-        self.answer = match reply {
-            Reply::Held(incumbent) => Answer::Held(self.seen(incumbent, now)),
-            Reply::Refused { ttl, quarantine } => {
-                Answer::Refused(Arc::new(Refusal { ttl: *ttl, quarantine: *quarantine }))
-            }
+        let shown = match reply {
+            Reply::Not(shown) | Reply::At(shown) => shown.incumbent().map(|seen| (seen, shown)),
             Reply::Granted { .. }
-            | Reply::Stale { .. }
-            | Reply::Renewed
+            | Reply::Renewed { .. }
             | Reply::Superseded { .. }
             | Reply::Released
             | Reply::NotHeld
             | Reply::Described
+            | Reply::Noted
+            | Reply::NotNoted
             | Reply::Vacant
-            | Reply::Notified { .. } => Answer::Other,
+            | Reply::Notified { .. } => None,
+        };
+        let mark =
+            shown.as_ref().and_then(|(_, shown)| shown.sight.record).map(|record| record.mark());
+        self.answer = match (shown, mark) {
+            (Some((incumbent, _)), Some(mark)) => Answer::Held(self.seen(incumbent, mark, now)),
+            _ => Answer::Other,
         };
     }
 
-    fn seen(&self, incumbent: &Incumbent, now: Instant) -> Arc<Sighting> {
-        let first_seen_at = match &self.answer {
-            Answer::Held(known) if known.incumbent.token == incumbent.token => known.first_seen_at,
-            Answer::Held(_) | Answer::Refused(_) | Answer::Other => now,
-        };
-        Arc::new(Sighting { incumbent: incumbent.clone(), seen_at: now, first_seen_at })
+    fn seen(&self, incumbent: Incumbent, mark: Mark, now: Instant) -> Arc<Sighting> {
+        let (mut first_seen_at, mut unchanged_since) = (now, now);
+        if let Answer::Held(known) = &self.answer {
+            if known.incumbent.token == incumbent.token {
+                first_seen_at = known.first_seen_at;
+            }
+            if known.mark == mark {
+                unchanged_since = known.unchanged_since;
+            }
+        }
+        Arc::new(Sighting { incumbent, mark, unchanged_since, first_seen_at })
     }
 }

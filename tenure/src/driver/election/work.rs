@@ -70,10 +70,8 @@ impl Election {
         let pause = match self.machine.stage() {
             // It gives nothing up that another candidate could take over meanwhile. A program that offers and drops work
             // in a loop must not ask the store each time.
-            Stage::Campaigning => self.machine.config().retry().0,
-            Stage::Out | Stage::Quarantined { .. } | Stage::Leading | Stage::Ending => {
-                self.pause_after(how)
-            }
+            Stage::Campaigning | Stage::Watching { .. } => self.machine.config().retry().0,
+            Stage::Out | Stage::Leading | Stage::Ending => self.pause_after(how),
         };
         if claim.is_some() {
             self.metrics.work_lost(how.name());

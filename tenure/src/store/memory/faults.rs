@@ -1,40 +1,47 @@
 //! What a test does to the store itself, beyond what any request can.
 
+use tenure_core::{Acquire, NameId};
+
 use super::Memory;
 use crate::store::{Key, Profile, Reply, Request};
 use crate::{HolderId, Token};
 
 impl Memory {
-    /// Ends the lease at once. False if no candidate holds it.
+    /// Gives the lease back at once, as if its holder had. False if no candidate holds it.
     pub(crate) fn expire(&self, key: &Key) -> bool {
-        let now = self.now();
-        self.with(key, |election, _| {
-            let live = election.record.as_mut().filter(|record| record.is_live(now));
-            let found = live.map(|record| record.lease_end = now);
-            found.is_some()
+        self.with(key, |election| {
+            let held = election.record.as_mut().filter(|record| !record.released);
+            held.map(|record| record.released = true).is_some()
         })
     }
 
     /// Ends the lease at once and grants it to that holder, with the same settings. `None` if no candidate holds it.
     pub(crate) fn supersede(&self, key: &Key, holder: HolderId, profile: Profile) -> Option<Token> {
-        let now = self.now();
-        self.with(key, |election, history| {
-            let record = election.record.as_mut().filter(|record| record.is_live(now))?;
-            record.lease_end = now;
-            let (seen, ttl) = (Some(record.token), record.ttl);
-            let quarantine = record.quarantine.unwrap_or(ttl);
-            let acquire = Request::Acquire { holder, seen, ttl, quarantine, profile };
-            let reply = election.step(history, now, acquire);
-            if let Reply::Granted { token, .. } = reply { Some(token) } else { None }
-        })
+        let record =
+            self.with(key, |election| election.record.filter(|record| !record.released))?;
+        let asks = Acquire {
+            holder,
+            number: record.number,
+            seen: Some(record.token),
+            lost: None,
+            mark: Some(record.mark()),
+            stamp: None,
+            ttl: record.ttl,
+            quarantine: record.quarantine,
+            name: NameId::from_bits(holder.to_bits()),
+        };
+        match self.step(key, Request::Acquire { asks, profile }) {
+            Reply::Granted { token } => Some(token),
+            _ => None,
+        }
     }
 
-    /// Forgets every lease, and since when it knew them.
+    /// Forgets every lease, and its past.
     pub(crate) fn lose_data(&self) {
         let mut kept = self.kept();
         for election in kept.elections.values_mut() {
             (election.record, election.profile) = (None, None);
         }
-        kept.history = None;
+        kept.past = None;
     }
 }
