@@ -1,18 +1,18 @@
-//! What a candidate does on each answer of the store, and when it asks again.
+//! What a candidate does on each answer of the store, and when it asks again, or looks.
+
+#[path = "shared/sights.rs"]
+mod sights;
 
 use std::time::Duration;
 
+use sights::{NAME, given_back, held, record, sight, unwatched};
+use tenure_core::contract::Record;
 use tenure_core::{
-    Candidate, Config, Event, Input, Instant, Output, Reply, Request, RequestId, Seed, Token,
-    Unknown,
+    Acquire, Candidate, Config, Event, Input, Instant, Loss, NameId, Output, Reply, Request,
+    RequestId, Reservation, Seed, Sight, Stage, Stamp, Token, Unknown, UnwatchedPast, Watched,
 };
 
 const START: Instant = Instant::from_nanos(100_000_000_000);
-const LONG: Duration = Duration::from_secs(9);
-
-fn held(token: Token) -> Reply {
-    Reply::Held { token, remaining: LONG, ttl: LONG }
-}
 
 fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
     candidate.handle(now, input);
@@ -34,33 +34,71 @@ fn sent(outputs: &[Output]) -> RequestId {
 
 /// A candidate that has asked at the start.
 fn campaigning(config: Config) -> (Candidate, RequestId) {
-    let mut candidate = Candidate::new(config, Seed::new(3));
+    let mut candidate = Candidate::new(config, NAME, Seed::new(3));
     let id = sent(&feed(&mut candidate, START, Input::Campaign));
     (candidate, id)
 }
 
+/// What an answer causes, but for the request that may leave now.
 fn answer(
     candidate: &mut Candidate,
     now: Instant,
     id: RequestId,
     result: Result<Reply, Unknown>,
 ) -> Vec<Output> {
-    feed(candidate, now, Input::Reply { id, result })
+    candidate.handle(now, Input::Reply { id, result });
+    std::iter::from_fn(|| candidate.poll()).collect()
 }
 
-/// Asking again at once is useful only if the answer names a token that was not known.
-#[test]
-fn stale_with_a_new_token_is_retried_at_once() {
-    let (mut candidate, id) = campaigning(Config::normal());
-    let second = Token::FIRST.next();
-    let outputs = answer(&mut candidate, START, id, Ok(Reply::Stale { last: second }));
-    let id = sent(&outputs);
-    for last in [second, Token::FIRST] {
-        let mut candidate = candidate.clone();
-        let outputs = answer(&mut candidate, START, id, Ok(Reply::Stale { last }));
-        let since = START;
-        assert_eq!(outputs, [Output::Event(Event::StoreUnavailable { since })]);
+/// The next request: when it is sent, and which.
+fn next(candidate: &mut Candidate) -> (Instant, RequestId, Request) {
+    // An older reading of the clock counts as the latest.
+    let waits = candidate.deadline().filter(|_| candidate.pending().is_none());
+    let now = waits.unwrap_or(START);
+    let outputs = feed(candidate, now, Input::Wake);
+    match outputs[..] {
+        [Output::Send { id, request, give_up_at }] => {
+            (give_up_at - candidate.config().request_timeout(), id, request)
+        }
+        _ => panic!("one request: {outputs:?}"),
     }
+}
+
+/// The looks that are sent until the next acquire, all of which show the same; and when that is sent.
+fn watches(candidate: &mut Candidate, shown: Sight) -> (Vec<Instant>, Instant, Acquire) {
+    let mut looks = Vec::new();
+    loop {
+        match next(candidate) {
+            (now, id, Request::Look { .. }) => {
+                looks.push(now);
+                answer(candidate, now, id, Ok(Reply::At(shown)));
+            }
+            (now, _, Request::Acquire(asks)) => return (looks, now, asks),
+            (.., other) => panic!("{other:?}"),
+        }
+    }
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+const JITTER: Duration = Duration::from_millis(5);
+
+/// Asking again at once is useful only if the answer says something new.
+#[test]
+fn a_lease_given_back_is_asked_for_at_once() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    let second = Token::FIRST.next();
+    answer(&mut candidate, START, id, Ok(given_back(second)));
+    let (now, id, request) = next(&mut candidate);
+    assert!(
+        now == START
+            && matches!(request, Request::Acquire(Acquire { seen, .. }) if seen == Some(second))
+    );
+    assert_eq!(answer(&mut candidate, START, id, Ok(given_back(second))), []);
+    assert_eq!(candidate.deadline(), Some(START + config.retry().0), "no tight loop");
 }
 
 /// A store that was restored to an older state may grant it.
@@ -68,36 +106,38 @@ fn stale_with_a_new_token_is_retried_at_once() {
 fn a_grant_of_a_known_token_is_released() {
     let (mut candidate, id) = campaigning(Config::normal());
     answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
-    let due = candidate.deadline().unwrap();
-    let id = sent(&feed(&mut candidate, due, Input::Wake));
-    let grant = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
-    let outputs = answer(&mut candidate, due, id, Ok(grant));
-    let [Output::Send { request: Request::Release { token, .. }, .. }] = outputs[..] else {
-        panic!("it is handed back: {outputs:?}");
+    candidate.handle(START, Input::Hint);
+    let (now, id, _) = next(&mut candidate);
+    answer(&mut candidate, now, id, Ok(Reply::Granted { token: Token::FIRST }));
+    let (_, _, Request::Release { token, .. }) = next(&mut candidate) else {
+        panic!("it is handed back")
     };
     assert_eq!(token, Token::FIRST);
-    assert_eq!(candidate.claim(due), None);
+    assert_eq!(candidate.claim(now), None);
+}
+
+/// A grant answers an acquire, and nothing else.
+#[test]
+fn a_look_is_granted_nothing() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let (now, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Look { .. }));
+    let token = Token::FIRST.next();
+    answer(&mut candidate, now, id, Ok(Reply::Granted { token }));
+    assert_eq!(candidate.claim(now), None);
 }
 
 /// A hint while a request is under way leads to one more, and not to one after each answer from then on.
 #[test]
 fn a_hint_causes_one_attempt() {
-    for result in [Ok(held(Token::FIRST)), Err(Unknown)] {
-        let (mut candidate, id) = campaigning(Config::normal());
-        assert_eq!(feed(&mut candidate, START, Input::Hint), []);
-        // At once, or after the pause that follows a failure.
-        let mut outputs = answer(&mut candidate, START, id, result);
-        let mut now = START;
-        while !outputs.iter().any(|output| matches!(output, Output::Send { .. })) {
-            now = candidate.deadline().unwrap();
-            outputs = feed(&mut candidate, now, Input::Wake);
-        }
-        assert!(now < START + LONG, "soon after {result:?}");
-        let id = sent(&outputs[outputs.len() - 1..]);
-        let outputs = answer(&mut candidate, now, id, Ok(held(Token::FIRST)));
-        assert!(!outputs.iter().any(|output| matches!(output, Output::Send { .. })), "{outputs:?}");
-        assert!(candidate.deadline().unwrap() >= now + LONG, "as if there had been no {result:?}");
-    }
+    let (mut candidate, id) = campaigning(Config::normal());
+    assert_eq!(feed(&mut candidate, START, Input::Hint), []);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let (now, id, request) = next(&mut candidate);
+    assert!(now == START && matches!(request, Request::Acquire(_)), "it may be vacant now");
+    assert_eq!(answer(&mut candidate, START, id, Ok(held(Token::FIRST))), []);
+    assert!(candidate.deadline().unwrap() > START + seconds(4));
 }
 
 /// A driver that knows how many outputs there are may stop polling before `None`.
@@ -116,82 +156,183 @@ fn polling_past_the_last_output_is_optional() {
 
 #[test]
 fn zero_drain_bound_waits_without_a_deadline() {
-    let config = Config::builder(Duration::from_secs(15)).drain_bound(Duration::ZERO);
+    let config = Config::builder(seconds(15)).drain_bound(Duration::ZERO);
     let (mut candidate, id) = campaigning(config.build().unwrap());
-    let grant = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
-    answer(&mut candidate, START, id, Ok(grant));
+    answer(&mut candidate, START, id, Ok(Reply::Granted { token: Token::FIRST }));
     feed(&mut candidate, START, Input::Resign { again_after: None });
     assert_eq!(candidate.deadline(), None, "only the work's end is waited for");
 }
 
-const REFUSED: Reply = Reply::Refused { ttl: Duration::from_secs(60), quarantine: None };
-
-fn refusals(outputs: &[Output]) -> usize {
-    let is_one = |output: &&Output| matches!(output, Output::Event(Event::Refused(_)));
-    outputs.iter().filter(is_one).count()
-}
-
-/// A refusal is an answer: the store is available, and the event is emitted once.
+/// A lease that stays as it is is watched for its TTL, from the first answer on. Looks are few until it is overdue.
 #[test]
-fn a_refusal_is_reported_once_and_retried() {
+fn a_lease_is_watched_for_its_ttl() {
     let config = Config::normal();
-    let (mut candidate, mut id) = campaigning(config);
-    let (mut now, mut reported) = (START, 0);
-    for _ in 0..5 {
-        let outputs = answer(&mut candidate, now, id, Ok(REFUSED));
-        assert!(!outputs.iter().any(|output| matches!(output, Output::Send { .. })));
-        reported += refusals(&outputs);
-        assert_eq!(candidate.deadline(), Some(now + config.poll_bound()));
-        now = now + config.poll_bound();
-        id = sent(&feed(&mut candidate, now, Input::Wake));
-    }
-    assert_eq!(reported, 1);
-    let (ttl, quarantine) = (Duration::from_secs(30), None);
-    let others = answer(&mut candidate, now, id, Ok(Reply::Refused { ttl, quarantine }));
-    let [Output::Event(Event::Refused(refusal))] = others[..] else { panic!("{others:?}") };
-    assert_eq!((refusal.ttl(), refusal.quarantine()), (ttl, quarantine));
+    let (mut candidate, id) = campaigning(config);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let (looks, taken, asks) = watches(&mut candidate, sight(record(Token::FIRST)));
+    let first = looks[0].since(START);
+    assert!(first > config.renew_interval() && first <= config.renew_interval() + 2 * JITTER);
+    assert!(looks.len() < 10, "{looks:?}");
+    let taken = taken.since(START);
+    assert!(taken >= config.ttl() && taken <= config.ttl() + JITTER, "{taken:?}");
+    assert_eq!(asks.mark, Some(record(Token::FIRST).mark()));
 }
 
+/// The age that the store hints at is taken for one only if it can be one.
 #[test]
-fn a_refused_candidate_can_withdraw() {
-    let (mut candidate, id) = campaigning(Config::normal());
-    feed(&mut candidate, START, Input::Resign { again_after: None });
-    assert_eq!(answer(&mut candidate, START, id, Ok(REFUSED)), [Output::Event(Event::Withdrawn)]);
-    assert_eq!(candidate.deadline(), None);
-}
-
-/// The store uses the declared quarantine, which is shorter than a TTL that the candidate has seen.
-#[test]
-fn a_longer_ttl_is_waited_out() {
+fn looks_are_timed_by_the_age() {
     let config = Config::normal();
-    let longest = Duration::from_secs(60);
-    for seen in [REFUSED, Reply::Held { token: Token::FIRST, remaining: LONG, ttl: longest }] {
-        for wait in [Duration::ZERO, Duration::from_secs(7)] {
-            let (mut candidate, id) = campaigning(config);
-            answer(&mut candidate, START, id, Ok(seen));
-            let due = candidate.deadline().unwrap();
-            let id = sent(&feed(&mut candidate, due, Input::Wake));
-            let token = Token::FIRST.next();
-            let outputs = answer(&mut candidate, due, id, Ok(Reply::Granted { token, wait }));
-            let until = due + wait + longest.saturating_sub(config.quarantine());
-            assert_eq!(outputs, [Output::Event(Event::Quarantined { until })]);
-        }
+    for (age, wait) in [(2, 3), (60, 5)] {
+        let (mut candidate, id) = campaigning(config);
+        let aged = Sight { now: Instant::ORIGIN + seconds(age), ..sight(record(Token::FIRST)) };
+        answer(&mut candidate, START, id, Ok(Reply::Not(aged)));
+        let waits = candidate.deadline().unwrap().since(START);
+        assert_eq!(waits, seconds(wait) + 2 * JITTER);
     }
 }
 
+/// A renewal that is seen begins the watch anew.
 #[test]
-fn a_ttl_within_the_quarantine_costs_no_wait() {
+fn a_renewed_lease_is_watched_anew() {
     let (mut candidate, id) = campaigning(Config::normal());
-    let ttl = Config::normal().quarantine();
-    answer(
-        &mut candidate,
-        START,
-        id,
-        Ok(Reply::Held { token: Token::FIRST, remaining: LONG, ttl }),
-    );
-    let due = candidate.deadline().unwrap();
-    let id = sent(&feed(&mut candidate, due, Input::Wake));
-    let grant = Reply::Granted { token: Token::FIRST.next(), wait: Duration::ZERO };
-    answer(&mut candidate, due, id, Ok(grant));
-    assert!(candidate.claim(due).is_some());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let renewed = Record { number: RequestId::new(2).unwrap(), ..record(Token::FIRST) };
+    let (at, id, _) = next(&mut candidate);
+    answer(&mut candidate, at, id, Ok(Reply::At(sight(renewed))));
+    let (_, taken, asks) = watches(&mut candidate, sight(renewed));
+    assert_eq!(asks.mark, Some(renewed.mark()));
+    assert!(taken >= at + seconds(15));
+}
+
+/// A suspended machine has watched nothing.
+#[test]
+fn a_resumed_candidate_watches_anew() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let later = START + seconds(3_600);
+    let outputs = feed(&mut candidate, later, Input::Resumed);
+    let [Output::Send { id, request: Request::Look { .. }, .. }] = outputs[..] else {
+        panic!("it looks: {outputs:?}")
+    };
+    answer(&mut candidate, later, id, Ok(Reply::At(sight(record(Token::FIRST)))));
+    let (_, taken, asks) = watches(&mut candidate, sight(record(Token::FIRST)));
+    assert!(asks.mark.is_some() && taken >= later + seconds(15));
+}
+
+/// A lease that is kept for another name is watched for the reserve, from its release on; for this name, not at all.
+#[test]
+fn a_reserve_is_watched() {
+    let reserve = seconds(3);
+    let kept = |name| Record {
+        released: true,
+        reservation: Some(Reservation { name, reserve }),
+        ..record(Token::FIRST)
+    };
+    for (name, wait) in [(NAME, Duration::ZERO), (NameId::from_bits(7), reserve)] {
+        let (mut candidate, id) = campaigning(Config::normal());
+        answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+        let (released, id, _) = next(&mut candidate);
+        let shown = sight(kept(name));
+        answer(&mut candidate, released, id, Ok(Reply::At(shown)));
+        let (_, taken, asks) = watches(&mut candidate, shown);
+        let taken = taken.since(released);
+        assert!(taken >= wait && taken <= wait + JITTER, "{taken:?}");
+        assert_eq!(asks.mark, Some(kept(name).mark()));
+    }
+}
+
+fn watching(outputs: &[Output]) -> Vec<(Watched, Instant)> {
+    let watches = |output: &Output| match output {
+        Output::Event(Event::Watching { watched, until }) => Some((*watched, *until)),
+        _ => None,
+    };
+    outputs.iter().filter_map(watches).collect()
+}
+
+/// Each cause is reported once.
+#[test]
+fn contradictory_settings_are_reported_once() {
+    let (mut candidate, mut id) = campaigning(Config::normal());
+    let other = |ttl| Record { ttl, quarantine: ttl, ..record(Token::FIRST) };
+    let (mut now, mut reported) = (START, Vec::new());
+    for shown in [other(seconds(60)), other(seconds(60)), other(seconds(30))] {
+        let outputs = answer(&mut candidate, now, id, Ok(Reply::At(sight(shown))));
+        reported.extend(watching(&outputs));
+        (now, id, _) = next(&mut candidate);
+    }
+    let settings = |watched: &(Watched, Instant)| match watched.0 {
+        Watched::Settings(other) => (other.ttl().as_secs(), other.quarantine().as_secs()),
+        other => panic!("{other:?}"),
+    };
+    let reported: Vec<_> = reported.iter().map(settings).collect();
+    assert_eq!(reported, [(60, 60), (30, 30)]);
+}
+
+/// A past is watched for the quarantine, or the longest TTL that was granted, and reported once for each stamp.
+#[test]
+fn a_past_is_watched() {
+    let config = Config::normal();
+    for (longest, wait) in [(Duration::ZERO, config.quarantine()), (seconds(60), seconds(60))] {
+        let (mut candidate, id) = campaigning(config);
+        let outputs = answer(&mut candidate, START, id, Ok(unwatched(1, longest)));
+        assert_eq!(watching(&outputs), [(Watched::Past, START + wait)]);
+        assert_eq!(candidate.stage(), Stage::Watching { until: START + wait });
+        let Reply::Not(shown) = unwatched(1, longest) else { unreachable!() };
+        let (_, taken, asks) = watches(&mut candidate, shown);
+        assert_eq!(asks.stamp.expect("told").time, taken.since(START));
+        assert!(taken >= START + wait && taken <= START + wait + JITTER);
+    }
+}
+
+/// Whoever knows a token that the store lost reports it, watches the store, and says then what it has watched.
+#[test]
+fn a_loss_is_reported_and_watched() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST.next())));
+    let (at, id, _) = next(&mut candidate);
+    let nothing = Sight { last: None, record: None, past: None, now: START };
+    let outputs = answer(&mut candidate, at, id, Ok(Reply::At(nothing)));
+    assert_eq!(watching(&outputs), [(Watched::Past, at + config.quarantine())]);
+    let (again, id, request) = next(&mut candidate);
+    let Request::Acquire(asks) = request else { panic!("the store has to learn: {request:?}") };
+    assert_eq!((again, asks.seen, asks.lost), (at, Some(Token::FIRST.next()), None));
+    answer(&mut candidate, at, id, Ok(unwatched(5, Duration::ZERO)));
+    let Reply::Not(shown) = unwatched(5, Duration::ZERO) else { unreachable!() };
+    let (_, taken, asks) = watches(&mut candidate, shown);
+    assert_eq!(asks.lost, Some(Loss { last: None }));
+    assert!(taken >= at + config.quarantine());
+}
+
+/// Others may have watched the new past for long enough; a loss is watched out by the candidate itself.
+#[test]
+fn a_loss_is_watched_out_whatever_others_watched() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST.next())));
+    candidate.handle(START, Input::Hint);
+    let (at, id, _) = next(&mut candidate);
+    let shown = Sight { last: None, record: None, past: None, now: START };
+    answer(&mut candidate, at, id, Ok(Reply::Not(shown)));
+    let (looks, taken, asks) = watches(&mut candidate, shown);
+    assert!(!looks.is_empty() && taken >= at + config.quarantine());
+    assert_eq!(asks.lost, Some(Loss { last: None }));
+}
+
+/// A leader is told of a past too, and reports what it has watched.
+#[test]
+fn a_leader_watches_a_past() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(Reply::Granted { token: Token::FIRST }));
+    let (stamp, longest) = (Stamp::from_bits(3), Duration::ZERO);
+    let past = Some(UnwatchedPast { stamp, longest });
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let (now, id, request) = next(&mut candidate);
+        let Request::Renew { stamp, .. } = request else { panic!("{request:?}") };
+        told.push(stamp.map(|watch| watch.time));
+        answer(&mut candidate, now, id, Ok(Reply::Renewed { asked: None, wanted: None, past }));
+    }
+    let interval = Config::normal().renew_interval();
+    assert_eq!(told, [None, Some(interval), Some(interval * 2)]);
 }

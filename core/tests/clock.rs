@@ -1,5 +1,9 @@
 //! A driver may hand in a reading that is older than an earlier one: the candidate's time never goes back.
 
+#[path = "shared/sights.rs"]
+mod sights;
+
+use sights::NAME;
 use std::time::Duration;
 use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
 
@@ -16,10 +20,10 @@ fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
 }
 
 fn leader() -> Candidate {
-    let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
+    let mut candidate = Candidate::new(Config::normal(), NAME, Seed::new(3));
     let sent = feed(&mut candidate, START, Input::Campaign);
     let [Output::Send { id, .. }] = sent[..] else { panic!("one acquire: {sent:?}") };
-    let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    let granted = Reply::Granted { token: Token::FIRST };
     feed(&mut candidate, START, Input::Reply { id, result: Ok(granted) });
     candidate
 }
@@ -52,7 +56,7 @@ fn an_older_reading_revives_no_claim() {
 #[test]
 #[should_panic(expected = "poll() until None")]
 fn handle_panics_while_outputs_are_unpolled() {
-    let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
+    let mut candidate = Candidate::new(Config::normal(), NAME, Seed::new(3));
     candidate.handle(START, Input::Campaign);
     candidate.handle(START, Input::Admitted);
     candidate.handle(START, Input::Wake);

@@ -194,40 +194,40 @@ fn a_store_without_hints_is_asked_more_often() {
 #[test]
 fn explains_the_presets() {
     // By hand: validity = (TTL - 1 ms) x 99 / 101 - TTL / 10;
-    // failover = TTL / 0.99 + request timeout + largest retry + jitter of 5 ms;
+    // failover = (TTL / 3 + 10 ms + TTL) / 0.99 + request timeout + largest retry + jitter of 5 ms;
     // pause = validity - renew interval - 2 x request timeout - largest retry;
     // cut = pause - request timeout; clock jump = stop margin;
     // drift = (TTL - 1 ms - validity) / (TTL - 1 ms + validity).
     let fast = Config::fast_failover().explain();
     assert_eq!(fast.validity, Duration::from_nanos(4_400_009_900));
-    assert_eq!(fast.worst_case_failover, Duration::from_nanos(5_888_838_383));
-    assert_eq!(fast.worst_case_failover_after_store_loss, Duration::from_nanos(10_939_343_433));
+    assert_eq!(fast.worst_case_failover, Duration::from_nanos(7_582_441_076));
+    assert_eq!(fast.worst_case_failover_after_store_loss, Duration::from_nanos(14_326_548_819));
     assert_eq!(fast.renewal_attempts, 3);
     // For short leases, the jitter is a thousandth of the TTL.
     let short = Config::builder(secs(1)).build().unwrap().explain();
-    assert_eq!(short.worst_case_failover, Duration::from_nanos(1_177_767_676));
+    assert_eq!(short.worst_case_failover, Duration::from_nanos(1_517_835_015));
     assert_eq!(fast.largest_pause, Duration::from_nanos(1_400_009_901));
     assert_eq!(fast.longest_cut, Duration::from_nanos(900_009_901));
     assert_eq!(fast.clock_jump_tolerated, ms(500));
     assert_eq!(fast.drift_tolerated_ppm, 63_729);
-    assert_eq!((fast.leader_commands_per_minute, fast.standby_commands_per_minute), (37, 18));
+    assert_eq!((fast.leader_commands_per_minute, fast.standby_commands_per_minute), (37, 36));
     assert_eq!(fast.longest_stop, secs(6));
 
     let normal = Config::normal().explain();
     assert_eq!(normal.validity, Duration::from_nanos(13_201_990_099));
-    assert_eq!(normal.worst_case_failover, Duration::from_nanos(17_656_515_151));
-    assert_eq!(normal.worst_case_failover_after_store_loss, Duration::from_nanos(32_808_030_302));
+    assert_eq!(normal.worst_case_failover, Duration::from_nanos(22_717_121_212));
+    assert_eq!(normal.worst_case_failover_after_store_loss, Duration::from_nanos(42_929_242_424));
     assert_eq!(normal.renewal_attempts, 3);
     assert_eq!(normal.largest_pause, Duration::from_nanos(4_201_990_099));
     assert_eq!(normal.longest_cut, Duration::from_nanos(2_701_990_099));
     assert_eq!(normal.clock_jump_tolerated, ms(1_500));
     assert_eq!(normal.drift_tolerated_ppm, 63_721);
-    assert_eq!((normal.leader_commands_per_minute, normal.standby_commands_per_minute), (12, 6));
+    assert_eq!((normal.leader_commands_per_minute, normal.standby_commands_per_minute), (12, 12));
     assert_eq!(normal.longest_stop, secs(18));
 
     let unreliable = Config::unreliable_network().explain();
     assert_eq!(unreliable.validity, Duration::from_nanos(52_810_900_990));
-    assert_eq!(unreliable.worst_case_failover, Duration::from_nanos(67_611_060_606));
+    assert_eq!(unreliable.worst_case_failover, Duration::from_nanos(87_823_181_818));
     assert_eq!(unreliable.renewal_attempts, 4);
     assert_eq!(unreliable.largest_pause, Duration::from_nanos(19_810_900_990));
     assert_eq!(unreliable.longest_cut, Duration::from_nanos(13_810_900_990));
@@ -248,7 +248,7 @@ fn the_largest_pause_counts_the_slow_reply_before_it() {
 #[test]
 fn explains_in_words() {
     let text = Config::normal().explain().to_string();
-    for figure in ["13.201990099s", "17.656515151s", "63721 ppm", "18s", "2.701990099s", "1.5s"] {
+    for figure in ["13.201990099s", "22.717121212s", "63721 ppm", "18s", "2.701990099s", "1.5s"] {
         assert!(text.contains(figure), "{figure} is missing in\n{text}");
     }
 }

@@ -1,13 +1,17 @@
 //! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and tried with
 //! a healthy store.
 
+#[path = "shared/sights.rs"]
+mod sights;
+
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use sights::NAME;
 use std::time::Duration;
-use tenure_core::contract::{History, Moment, Record, apply};
+use tenure_core::contract::{FOREVER, Moment, Past, Record, apply};
 use tenure_core::{
     Candidate, Config, ConfigBuilder, Event, Input, Instant, Output, RenewErrorPolicy, Reply,
-    Request, RequestId, Seed, Token,
+    Request, RequestId, Seed, Stamp, Token,
 };
 
 const fn ms(count: u64) -> Duration {
@@ -125,8 +129,8 @@ proptest! {
         // The leader's clock goes back or stops: the claim lasts that much longer.
         prop_assert!((valid + jump) * fast <= lasts * slow, "the leader's clock");
         prop_assert!((valid + jump + 1) * fast > lasts * slow, "more is tolerated than said");
-        // The store's clock goes forward: that much less of the lease is left.
-        prop_assert!(valid * fast <= (lasts - jump.min(lasts)) * slow, "the store's clock");
+        // A watching candidate's clock goes forward: it takes the lease that much earlier.
+        prop_assert!(valid * fast <= (lasts - jump.min(lasts)) * slow, "the watcher's clock");
     }
 
     /// The explained number of attempts fits before the claim ends, if each takes as long as it can.
@@ -164,24 +168,24 @@ struct Leader {
     /// The number of requests from now on that get no reply.
     unanswered: u32,
     record: Option<Record>,
-    history: Option<History>,
+    past: Option<Past>,
     lost: bool,
 }
 
 impl Leader {
     fn elected(config: Config, seed: u128, slowness: u64) -> Self {
         let now = Instant::from_nanos(1_790_000_000_000_000_000);
-        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
-        let history = History { identity: 1, known_since, longest_ttl, purged: None };
+        let (stamp, longest) = (Stamp::from_bits(1), Duration::ZERO);
+        let past = Past { identity: 1, stamp, watched: FOREVER, longest, purged: None };
         let delay = part_of(slowest_reply(config), slowness);
         let mut leader = Self {
-            candidate: Candidate::new(config, Seed::new(seed)),
+            candidate: Candidate::new(config, NAME, Seed::new(seed)),
             now,
             reply: None,
             delay,
             unanswered: 0,
             record: None,
-            history: Some(history),
+            past: Some(past),
             lost: false,
         };
         leader.handle(Input::Campaign);
@@ -245,10 +249,11 @@ impl Leader {
         let at = Moment {
             now: self.now,
             identity: 1,
+            fresh: Stamp::from_bits(2),
+            first: false,
             trust_empty_store: false,
-            compares_identity: false,
         };
-        let reply = apply(&mut self.record, &mut self.history, at, request);
+        let reply = apply(&mut self.record, &mut self.past, at, request);
         let renewal = matches!(request, Request::Renew { .. });
         let answered = !renewal || self.unanswered == 0;
         self.unanswered -= u32::from(!answered);
@@ -259,7 +264,7 @@ impl Leader {
 /// A leader whose store no longer answers resigns just after it stepped down. Returns how long the resignation
 /// takes if work drains for as long as it may.
 fn a_stop_after_an_end(config: Config) -> Duration {
-    let mut candidate = Candidate::new(config, Seed::new(3));
+    let mut candidate = Candidate::new(config, NAME, Seed::new(3));
     let mut feed = |now, input| {
         candidate.handle(now, input);
         let mut outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
@@ -272,7 +277,7 @@ fn a_stop_after_an_end(config: Config) -> Duration {
     let mut now = Instant::from_nanos(100_000_000_000);
     let (sent, _) = feed(now, Input::Campaign);
     let [Output::Send { id, .. }] = sent[..] else { panic!("one acquire: {sent:?}") };
-    let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    let granted = Reply::Granted { token: Token::FIRST };
     let (mut outputs, mut deadline) = feed(now, Input::Reply { id, result: Ok(granted) });
     let drain_until = loop {
         let down = outputs.iter().find_map(|output| match output {

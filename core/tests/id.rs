@@ -1,10 +1,12 @@
 //! Identities as numbers, as text, and in order.
 
-use std::time::Duration;
+#[path = "shared/sights.rs"]
+mod sights;
 
+use sights::{NAME, held};
 use tenure_core::{
-    Candidate, Config, HolderId, Input, Instant, Output, Reply, Request, Seed, StepDownReason,
-    Token, TokenError,
+    Candidate, Config, HolderId, Input, Instant, Output, Request, Seed, StepDownReason, Token,
+    TokenError,
 };
 
 #[test]
@@ -108,21 +110,17 @@ fn a_seed_is_not_shown() {
 #[test]
 fn holders_are_drawn_as_published() {
     let published = [0xe220_a839_7b1d_cdaf_u128, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f];
-    let mut candidate = Candidate::new(Config::normal(), Seed::new(0));
+    let mut candidate = Candidate::new(Config::normal(), NAME, Seed::new(0));
     let now = Instant::from_nanos(100_000_000_000);
     for number in published {
         candidate.handle(now, Input::Campaign);
         candidate.handle(now, Input::Admitted);
         let sent = candidate.poll();
-        let Some(Output::Send { id, request: Request::Acquire { holder, .. }, .. }) = sent else {
+        let Some(Output::Send { id, request: Request::Acquire(asks), .. }) = sent else {
             panic!("an acquire: {sent:?}");
         };
-        assert_eq!(holder.to_bits() >> 64, number);
-        let held = Reply::Held {
-            token: Token::FIRST,
-            remaining: Duration::from_secs(1),
-            ttl: Duration::from_secs(1),
-        };
+        assert_eq!(asks.holder.to_bits() >> 64, number);
+        let held = held(Token::FIRST);
         for input in [Input::Reply { id, result: Ok(held) }, Input::Resign { again_after: None }] {
             while candidate.poll().is_some() {}
             candidate.handle(now, input);

@@ -1,7 +1,11 @@
 //! An outage of the store is reported once at its beginning and once at its end.
 
+#[path = "shared/sights.rs"]
+mod sights;
+
 use std::time::Duration;
 
+use sights::{NAME, RENEWED, held};
 use tenure_core::{
     Candidate, Config, Event, Input, Instant, Output, Reply, RequestId, Seed, Token, Unknown,
 };
@@ -15,7 +19,7 @@ struct Life {
 
 impl Life {
     fn new() -> Self {
-        let candidate = Candidate::new(Config::normal(), Seed::new(3));
+        let candidate = Candidate::new(Config::normal(), NAME, Seed::new(3));
         Self { candidate, now: Instant::from_nanos(100_000_000_000), asked: None }
     }
 
@@ -64,19 +68,13 @@ impl Life {
     }
 }
 
-const GRANTED: Reply = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
-const HELD: Reply = Reply::Held {
-    token: Token::FIRST,
-    remaining: Duration::from_secs(1),
-    ttl: Duration::from_secs(1),
-};
-
+const GRANTED: Reply = Reply::Granted { token: Token::FIRST };
 #[test]
 fn outages_are_reported_while_waiting() {
     let mut life = Life::new();
     assert_eq!(life.feed(Input::Campaign), []);
-    life.outage([HELD; 2]);
-    life.outage([HELD, GRANTED]);
+    life.outage([held(Token::FIRST); 2]);
+    life.outage([held(Token::FIRST); 2]);
 }
 
 #[test]
@@ -84,8 +82,8 @@ fn outages_are_reported_while_leading() {
     let mut life = Life::new();
     life.feed(Input::Campaign);
     assert_eq!(life.answer(Ok(GRANTED)), []);
-    life.outage([Reply::Renewed; 2]);
-    life.outage([Reply::Renewed; 2]);
+    life.outage([RENEWED; 2]);
+    life.outage([RENEWED; 2]);
     let since = life.next_request();
     assert_eq!(life.answer(Err(Unknown)), [Event::StoreUnavailable { since }]);
     let superseded = Reply::Superseded { last: Some(Token::FIRST) };

@@ -1,5 +1,9 @@
 //! What this crate must not have: dependencies, an allocator, the standard library, floating point.
 
+#[path = "shared/sights.rs"]
+mod sights;
+
+use sights::{NAME, RENEWED, looked, unwatched};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{
@@ -54,10 +58,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A run with unknown outcomes, a quarantine, a tenure that expires, and a second tenure.
+/// A run with unknown outcomes, a past that is watched, a tenure that expires, and a second tenure.
 #[test]
 fn allocates_nothing() {
-    let mut candidate = Candidate::new(Config::normal(), Seed::new(7));
+    let mut candidate = Candidate::new(Config::normal(), NAME, Seed::new(7));
     let mut elected = 0;
     let counted = allocation_counter::measure(|| elected = live(&mut candidate));
     assert_eq!(elected, 2, "{candidate:?}");
@@ -106,14 +110,13 @@ fn live(candidate: &mut Candidate) -> u32 {
 fn answer(number: u32, request: Request) -> Result<Reply, Unknown> {
     match (number, request) {
         (1, _) => Err(Unknown),
-        (2, Request::Acquire { .. }) => {
-            Ok(Reply::Granted { token: Token::FIRST, wait: Duration::from_secs(15) })
-        }
-        (3..=9, Request::Renew { .. }) => Ok(Reply::Renewed),
+        (2, Request::Acquire(_)) => Ok(unwatched(1, Duration::ZERO)),
+        (_, Request::Look { .. }) => Ok(looked(unwatched(1, Duration::ZERO))),
+        (..=9, Request::Acquire(_)) => Ok(Reply::Granted { token: Token::FIRST }),
+        (..=15, Request::Renew { .. }) => Ok(RENEWED),
         (_, Request::Renew { .. }) => Err(Unknown),
-        (_, Request::Acquire { .. }) => {
-            Ok(Reply::Granted { token: Token::FIRST.next(), wait: Duration::ZERO })
-        }
+        (_, Request::Acquire(_)) => Ok(Reply::Granted { token: Token::FIRST.next() }),
         (_, Request::Release { .. }) => Ok(Reply::Released),
+        (_, Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. }) => Err(Unknown),
     }
 }

@@ -3,11 +3,17 @@
 //! The lease lasts 15 s, of which drift (20 %) leaves 10 s and the stop margin 9 s; renewals are sent
 //! every 3 s, wait 1 s for a reply and up to 1 s for the next try. States are reached by inputs alone.
 
+#[path = "shared/sights.rs"]
+mod sights;
+
 use std::fmt::Write as _;
 use std::time::Duration;
+
+use sights::{NAME, RENEWED, given_back, record, sight, unwatched};
+use tenure_core::contract::Record;
 use tenure_core::{
-    Candidate, Config, ConfigBuilder, Input, Instant, Output, RenewErrorPolicy, Reply, Request,
-    RequestId, Seed, Token, Unknown,
+    Acquire, Candidate, Config, ConfigBuilder, Input, Instant, Output, RenewErrorPolicy, Reply,
+    Request, RequestId, Seed, Token, Unknown,
 };
 
 const ZERO: Duration = Duration::ZERO;
@@ -37,6 +43,12 @@ fn settings() -> ConfigBuilder {
         .drain_bound(secs(4))
 }
 
+/// The lease of another candidate, with the same settings.
+fn short(number: u64) -> Record {
+    let lasts = secs(15) + Duration::from_nanos(1);
+    Record { ttl: lasts, quarantine: lasts, ..record(token(number)) }
+}
+
 /// A candidate after some inputs.
 #[derive(Clone)]
 struct Story {
@@ -54,7 +66,7 @@ impl Story {
 
     fn with(settings: ConfigBuilder) -> Self {
         let config = settings.build().expect("valid");
-        let candidate = Candidate::new(config, Seed::new(1));
+        let candidate = Candidate::new(config, NAME, Seed::new(1));
         Self { candidate, now: Instant::ORIGIN + secs(100), last_sent: None, admits: true }
     }
 
@@ -99,12 +111,12 @@ impl Story {
         self.then(Input::Wake)
     }
 
-    fn granted(self, wait: Duration) -> Self {
-        self.answered(Ok(Reply::Granted { token: token(7), wait }))
+    fn granted(self) -> Self {
+        self.answered(Ok(Reply::Granted { token: token(7) }))
     }
 
     fn leads() -> Self {
-        Self::begins().then(Input::Campaign).after(ms(10)).granted(ZERO)
+        Self::begins().then(Input::Campaign).after(ms(10)).granted()
     }
 
     fn resigned() -> Self {
@@ -117,8 +129,9 @@ const RESIGN_FOR_A_WHILE: Input = Input::Resign { again_after: Some(secs(5)) };
 
 fn states() -> Vec<(&'static str, Story)> {
     let campaigns = || Story::begins().then(Input::Campaign);
-    let held = Reply::Held { token: token(6), remaining: secs(8), ttl: secs(10) };
-    let refused = Reply::Refused { ttl: secs(20), quarantine: None };
+    let held = Reply::Not(sight(short(6)));
+    let contradicts = Reply::Not(sight(Record { ttl: secs(20), ..short(6) }));
+    let waits_for_past = || campaigns().after(ms(10)).answered(Ok(unwatched(1, secs(15))));
     let waits = || campaigns().after(ms(10)).answered(Ok(held));
     let renews = || Story::leads().at_deadline();
     let superseded = Reply::Superseded { last: Some(token(8)) };
@@ -130,7 +143,7 @@ fn states() -> Vec<(&'static str, Story)> {
         ("idle, an abandoned acquire may still be granted", campaigns().then(RESIGN).at_deadline()),
         (
             "idle, the grant of an abandoned acquire arrived, its release pending",
-            campaigns().then(RESIGN).at_deadline().waits().granted(ZERO),
+            campaigns().then(RESIGN).at_deadline().waits().granted(),
         ),
         ("holding off", campaigns().answered(Ok(held)).then(RESIGN_FOR_A_WHILE)),
         ("campaigning, acquire in flight", campaigns()),
@@ -142,32 +155,27 @@ fn states() -> Vec<(&'static str, Story)> {
             "campaigning, waiting, just tried because of a hint",
             waits().then(Input::Hint).answered(Ok(held)),
         ),
-        ("campaigning, #6 known, acquire in flight", waits().at_deadline()),
-        ("campaigning, refused for its settings", campaigns().after(ms(10)).answered(Ok(refused))),
+        ("campaigning, #6 known, look in flight", waits().at_deadline()),
+        ("campaigning beside other settings", campaigns().after(ms(10)).answered(Ok(contradicts))),
+        ("campaigning, watching the past", waits_for_past()),
+        ("campaigning, watching the past, look in flight", waits_for_past().at_deadline()),
         ("withdrawing, for good", campaigns().then(RESIGN)),
         ("withdrawing, to hold off", campaigns().then(RESIGN_FOR_A_WHILE)),
         ("withdrawing, campaign asked for again", campaigns().then(RESIGN).then(Input::Campaign)),
-        ("quarantined", campaigns().granted(secs(15))),
-        ("quarantined, renewal pending", campaigns().granted(secs(15)).waits().at_deadline()),
-        ("quarantined, renewal in flight", campaigns().granted(secs(15)).at_deadline()),
-        (
-            "quarantined, about to lead, renewal in flight",
-            campaigns().granted(ms(3_050)).at_deadline(),
-        ),
         ("leading, renewal due", Story::leads()),
         ("leading, renewal pending", Story::leads().waits().at_deadline()),
         ("leading, renewal in flight", renews()),
         ("leading, retrying the renewal", renews().at_deadline()),
         (
             "leading by the strict policy, renewal in flight",
-            strict.then(Input::Campaign).granted(ZERO).at_deadline(),
+            strict.then(Input::Campaign).granted().at_deadline(),
         ),
         ("draining, resigned for good, lease kept", Story::resigned()),
         ("draining, resigned, renewal pending", Story::resigned().waits().at_deadline()),
         ("draining, resigned, renewal in flight", Story::resigned().at_deadline()),
         (
             "draining, resigned, drain bound beyond the lease, renewal in flight",
-            patient.then(Input::Campaign).granted(ZERO).then(RESIGN).at_deadline(),
+            patient.then(Input::Campaign).granted().then(RESIGN).at_deadline(),
         ),
         (
             "draining, resigned, drain bound passed",
@@ -187,18 +195,17 @@ fn states() -> Vec<(&'static str, Story)> {
 }
 
 fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
-    let granted = |number, wait| Ok(Reply::Granted { token: token(number), wait });
+    let granted = |number| Ok(Reply::Granted { token: token(number) });
+    let renewed = Record { number: RequestId::new(9).expect("not zero"), ..short(6) };
     let results = [
-        ("granted #9", granted(9, ZERO)),
-        ("granted #9, wait 2 s", granted(9, secs(2))),
-        ("granted #5, already known to be over", granted(5, ZERO)),
-        (
-            "held by #9 for 6 s",
-            Ok(Reply::Held { token: token(9), remaining: secs(6), ttl: secs(10) }),
-        ),
-        ("stale, last #9", Ok(Reply::Stale { last: token(9) })),
-        ("refused for a TTL of 20 s", Ok(Reply::Refused { ttl: secs(20), quarantine: None })),
-        ("renewed", Ok(Reply::Renewed)),
+        ("granted #9", granted(9)),
+        ("granted #5, already known to be over", granted(5)),
+        ("not: held by #9", Ok(Reply::Not(sight(short(9))))),
+        ("at: held by #6", Ok(Reply::At(sight(short(6))))),
+        ("at: #6 renewed", Ok(Reply::At(sight(renewed)))),
+        ("not: #9 given back", Ok(given_back(token(9)))),
+        ("not: an unwatched past", Ok(unwatched(2, ZERO))),
+        ("renewed", Ok(RENEWED)),
         ("superseded, last #9", Ok(Reply::Superseded { last: Some(token(9)) })),
         ("superseded, nothing known", Ok(Reply::Superseded { last: None })),
         ("released", Ok(Reply::Released)),
@@ -218,8 +225,9 @@ fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
         .into_iter()
         .flat_map(|id| results.map(|(name, result)| (name, ms(100), Input::Reply { id, result })));
     inputs.extend(answers);
-    let stray = Input::Reply { id: foreign_id(), result: granted(9, ZERO) };
+    let stray = Input::Reply { id: foreign_id(), result: granted(9) };
     inputs.push(("stray granted #9", ms(100), stray));
+    inputs.push(("Resumed", ms(100), Input::Resumed));
     inputs.push(("Hint after 50 ms", ms(50), Input::Hint));
     inputs.push(("Hint", ms(100), Input::Hint));
     inputs.push(("Wake at once", ZERO, Input::Wake));
@@ -282,11 +290,22 @@ fn show(output: Output) -> String {
     match output {
         Output::Send { id, request, give_up_at } => {
             let request = match request {
-                Request::Acquire { holder, seen, .. } => {
-                    format!("acquire as {holder:?}, seen {}", seen.map_or(0, Token::get))
+                Request::Acquire(Acquire { holder, seen, lost, mark, stamp, .. }) => {
+                    let mark = mark.map(|mark| mark.number.get());
+                    let stamp = stamp.map(|watch| (watch.stamp.to_bits(), watch.time));
+                    let seen = seen.map_or(0, Token::get);
+                    format!(
+                        "acquire as {holder:?}, seen {seen}, lost {lost:?}, mark {mark:?}, stamp {stamp:?}"
+                    )
+                }
+                Request::Look { seen, .. } => format!("look, seen {}", seen.map_or(0, Token::get)),
+                Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => {
+                    unreachable!("a candidate sends none")
                 }
                 Request::Renew { holder, token, .. } => format!("renew {token:?} of {holder:?}"),
-                Request::Release { holder, token } => format!("release {token:?} of {holder:?}"),
+                Request::Release { holder, token, .. } => {
+                    format!("release {token:?} of {holder:?}")
+                }
             };
             format!("send {}: {request}, give up {give_up_at:?}", id.get())
         }

@@ -129,10 +129,7 @@ fn wait(role: &Role) -> Option<u64> {
         }
         Role::Watching { remaining } => Some(rounded_up(*remaining).max(1)),
         // It may have been elected since it was asked for its tenure.
-        Role::Leading { .. }
-        | Role::Campaigning { .. }
-        | Role::Refused { .. }
-        | Role::HoldingOff => Some(1),
+        Role::Leading { .. } | Role::Campaigning { .. } | Role::HoldingOff => Some(1),
         Role::Stopping | Role::Stopped | Role::DriverGone => None,
     }
 }

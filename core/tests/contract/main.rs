@@ -1,7 +1,7 @@
 //! The store contract, row by row of DESIGN section 4.
 
 mod handover;
-#[path = "../lines.rs"]
+#[path = "../shared/lines.rs"]
 mod lines;
 mod past;
 mod purge;

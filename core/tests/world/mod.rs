@@ -3,7 +3,7 @@
 
 mod checks;
 mod clock;
-#[path = "../lines.rs"]
+#[path = "../shared/lines.rs"]
 mod lines;
 mod network;
 mod node;

@@ -77,6 +77,10 @@ pub use purge::{PurgeAge, PurgeAgeError};
 pub use request::{Incumbent, Reply, Request, Shown};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
+pub use tenure_core::{
+    Acquire, Asked, Loss, Mark, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast,
+    WatchedStamp, Wish, contract,
+};
 pub use text::TextError;
 pub(crate) use text::shown;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};

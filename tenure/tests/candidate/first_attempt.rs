@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Memory, StoreErrorKind};
-use tenure::{Candidate, Config, FirstAttempt, Role, Stopped};
+use tenure::{Candidate, Config, Event, FirstAttempt, Stopped};
 
 use crate::support::{Remote, quick, soon, start};
 
@@ -40,19 +40,24 @@ async fn an_unreachable_store_is_an_outcome() {
 }
 
 #[tokio::test]
-async fn refused_settings_are_an_outcome() {
+async fn contradictory_settings_are_an_event() {
     let store = Memory::new();
     let ttl = Duration::from_secs(60);
     let long = Config::builder(ttl).build().unwrap();
     let first = Candidate::builder(store.clone(), "job").config(long).start().unwrap();
     soon(first.elected()).await.unwrap();
-    let second = start(&store, "second");
-    let attempt = soon(second.first_attempt()).await.unwrap();
-    let FirstAttempt::Refused { ttl: other, .. } = attempt else { panic!("{attempt:?}") };
-    assert_eq!(other, ttl);
-    let health = second.health();
-    assert_eq!(health.role, Role::Refused { ttl });
-    assert!(!health.is_ready(Duration::MAX));
+    let (second, driver) = Candidate::builder(store, "job").config(quick()).build().unwrap();
+    let mut events = second.events();
+    tokio::spawn(driver.run());
+    let contradicts = async {
+        loop {
+            if let Some(Event::SettingsContradict { ttl, .. }) = events.next().await {
+                return ttl;
+            }
+        }
+    };
+    assert_eq!(soon(contradicts).await, ttl);
+    assert!(second.health().is_ready(Duration::MAX), "it takes part");
 }
 
 #[tokio::test]

@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
-use tenure::{Candidate, Config, Health, Role, StoreHealth};
+use tenure::store::{
+    Key, Memory, Reply, Request, Shown, Sight, Stamp, Store, StoreError, StoreErrorKind,
+    StoreTraits, UnwatchedPast,
+};
+use tenure::{Candidate, Config, Health, Instant, Role, StoreHealth};
 
 use crate::support::{Remote, quick, soon, start};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The first health that is chosen.
 async fn health(candidate: &Candidate, chosen: impl Fn(&Health) -> bool) -> Health {
@@ -102,7 +107,7 @@ async fn a_candidate_that_never_reached_its_store_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_dead_incumbent_has_nothing_left() {
+async fn a_dead_incumbent_is_overdue() {
     let store = Remote::default();
     let config = quick();
     let (leader, driver) = Candidate::builder(store.clone(), "job").config(config).build().unwrap();
@@ -118,14 +123,15 @@ async fn a_dead_incumbent_has_nothing_left() {
     let follows = |health: &Health| matches!(health.role, Role::Following { .. });
     health(&follower, follows).await;
     store.cut();
-    let nothing_left = |health: &Health| match &health.role {
-        Role::Following { incumbent, .. } => incumbent.remaining.is_zero(),
+    let overdue = |health: &Health| match &health.role {
+        Role::Following { incumbent, unchanged, .. } => *unchanged >= incumbent.ttl,
         _ => false,
     };
-    health(&follower, nothing_left).await;
+    let health = health(&follower, overdue).await;
+    assert!(!health.is_ready(Duration::MAX), "beside a dead leader");
 }
 
-/// A store that was restarted just now.
+/// A store whose server was restarted just now.
 struct Restarted(Memory);
 
 impl Store for Restarted {
@@ -135,20 +141,24 @@ impl Store for Restarted {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         Ok(match self.0.call(key, request).await? {
-            Reply::Granted { token, .. } => Reply::Granted { token, wait: Duration::from_secs(60) },
+            Reply::Granted { .. } => {
+                let past = Some(UnwatchedPast { stamp: Stamp::from_bits(1), longest: MINUTE });
+                let sight = Sight { last: None, record: None, past, now: Instant::ORIGIN };
+                Reply::Not(Shown { sight, profile: None })
+            }
             other => other,
         })
     }
 }
 
 #[tokio::test]
-async fn a_quarantined_candidate_is_ready() {
+async fn a_candidate_that_watches_is_ready() {
     let store = Restarted(Memory::new());
     let candidate = Candidate::builder(store, "job").config(quick()).start().unwrap();
-    let waits = |health: &Health| matches!(health.role, Role::Quarantined { .. });
+    let waits = |health: &Health| matches!(health.role, Role::Watching { .. });
     let health = health(&candidate, waits).await;
-    let Role::Quarantined { remaining } = health.role else { unreachable!() };
-    assert!(remaining > Duration::from_secs(40) && remaining <= Duration::from_secs(60));
+    let Role::Watching { remaining } = health.role else { unreachable!() };
+    assert!(remaining > MINUTE * 2 / 3 && remaining <= MINUTE);
     assert!(health.is_ready(Duration::ZERO) && !health.is_leading());
 }
 

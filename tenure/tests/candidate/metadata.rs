@@ -77,7 +77,13 @@ impl Told {
             let key = Key::new("job").unwrap();
             loop {
                 match self.store.call(&key, Request::Observe).await.unwrap() {
-                    Reply::Held(leader) if leader.metadata == wanted.as_bytes() => return,
+                    Reply::At(shown)
+                        if shown
+                            .incumbent()
+                            .is_some_and(|one| one.metadata == wanted.as_bytes()) =>
+                    {
+                        return;
+                    }
                     _ => tokio::time::sleep(Duration::from_millis(2)).await,
                 }
             }

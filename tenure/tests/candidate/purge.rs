@@ -3,17 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::store::{AnyStore, Key, Memory, Profile, PurgeAge, Reply, Request, Store};
+use tenure::store::{
+    Acquire, AnyStore, Key, Memory, Profile, PurgeAge, Reply, Request, RequestId, Store,
+};
 use tenure::{Elections, HolderId};
 
 use crate::moved_clock::Clock;
 use crate::support::{quick, soon};
 
-/// As holder 2, without knowing the last tenure.
+/// As holder 2, which knows no tenure.
 async fn acquire(store: &AnyStore) -> Reply {
     let (ttl, profile) = (Duration::from_secs(1), Profile::new("a", "").unwrap());
-    let (holder, seen, quarantine) = (HolderId::from_bits(2), None, quick().ttl());
-    let request = Request::Acquire { holder, seen, ttl, quarantine, profile };
+    let asks = Acquire {
+        holder: HolderId::from_bits(2),
+        number: RequestId::new(1).unwrap(),
+        seen: None,
+        lost: None,
+        mark: None,
+        stamp: None,
+        ttl,
+        quarantine: ttl,
+        name: profile.name_id(),
+    };
+    let request = Request::Acquire { asks, profile };
     store.call(&Key::new("old").unwrap(), request).await.unwrap()
 }
 
@@ -21,7 +33,7 @@ async fn acquire(store: &AnyStore) -> Reply {
 async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
     let clock = Clock::new();
     let store = purging(AnyStore::new(Memory::with_runtime(Arc::new(clock.clone()))));
-    let Reply::Granted { token, .. } = acquire(&store).await else { panic!("granted") };
+    let Reply::Granted { token } = acquire(&store).await else { panic!("granted") };
     let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
     let candidate = elections.candidate("job").config(quick()).start().unwrap();
     soon(candidate.elected()).await.unwrap();
@@ -31,17 +43,12 @@ async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
             tokio::task::yield_now().await;
         }
     }
-    match acquire(&store).await {
-        Reply::Stale { last } => {
-            assert_eq!(last, token);
-            false
-        }
-        Reply::Granted { token: next, .. } => {
-            assert!(next > token);
-            true
-        }
-        other => panic!("{other:?}"),
-    }
+    let Reply::At(shown) = store.call(&Key::new("old").unwrap(), Request::Observe).await.unwrap()
+    else {
+        panic!("an answer")
+    };
+    assert_eq!(shown.sight.last, Some(token), "the past keeps it");
+    shown.sight.record.is_none()
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn another_holders_lease_expires_too() {
 }
 
 #[tokio::test]
-async fn lost_data_means_quarantine() {
+async fn lost_data_is_watched() {
     let leading = Leading::new().await;
     leading.world.advance(20 * SECOND).await;
     let began = Instant::now();
@@ -57,7 +57,7 @@ async fn lost_data_means_quarantine() {
     soon(leading.tenure.ended()).await;
     leading.world.advance(SECOND).await;
     let role = leading.candidate.health().role;
-    assert!(matches!(role, Role::Quarantined { .. }), "{role:?}");
+    assert!(matches!(role, Role::Watching { .. }), "{role:?}");
     let next = soon(leading.candidate.elected()).await.unwrap();
     assert!(next.token() > leading.tenure.token());
     assert!(began.elapsed() >= Config::default().quarantine());

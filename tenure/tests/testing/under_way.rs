@@ -31,18 +31,18 @@ impl Slow {
         Self { world, process, tenure, leader, follower }
     }
 
-    /// What is left of the lease at the store.
-    async fn remaining(&self) -> Duration {
-        self.follower.incumbent().await.unwrap().expect("a lease").remaining
+    /// How long ago the lease was renewed at the store.
+    async fn renewed_ago(&self) -> Duration {
+        self.follower.incumbent().await.unwrap().expect("a lease").renewed_ago
     }
 
     /// Until the store has carried out a renewal, half a second after it was sent.
     async fn renewed_at_the_store(&self) -> Duration {
         let began = Instant::now();
         loop {
-            let before = self.remaining().await;
+            let before = self.renewed_ago().await;
             self.world.advance(STEP).await;
-            if self.remaining().await > before {
+            if self.renewed_ago().await < before {
                 return began.elapsed();
             }
         }
@@ -71,9 +71,9 @@ async fn a_lost_request_leaves_the_lease_as_it_was() {
     slow.world.advance(arrives_after.saturating_sub(5 * STEP)).await;
     slow.process.cut();
     slow.process.heal();
-    let before = slow.remaining().await;
+    let before = slow.renewed_ago().await;
     slow.world.advance(10 * STEP).await;
-    assert_eq!(slow.remaining().await + 10 * STEP, before);
+    assert_eq!(slow.renewed_ago().await, before + 10 * STEP);
     // It is tried again.
     slow.world.advance(ttl()).await;
     assert!(slow.tenure.is_current());
