@@ -336,3 +336,30 @@ fn a_leader_watches_a_past() {
     let interval = Config::normal().renew_interval();
     assert_eq!(told, [None, Some(interval), Some(interval * 2)]);
 }
+
+/// A store that was away while the lead ended still has the lease: its last holder gives it back, and need not watch it.
+#[test]
+fn a_lease_left_in_an_outage_is_released_after_it() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(Reply::Granted { token: Token::FIRST }));
+    let holder = candidate.leads_as().unwrap();
+    let mut work_ends = true;
+    let (now, id) = loop {
+        let now = candidate.deadline().unwrap_or(START);
+        let outputs = feed(&mut candidate, now, Input::Wake);
+        if candidate.deadline().is_none() && candidate.pending().is_none() {
+            assert!(std::mem::take(&mut work_ends), "once");
+            feed(&mut candidate, now, Input::Drained);
+        }
+        if let [.., Output::Send { id, request: Request::Acquire(_), give_up_at }] = outputs[..] {
+            break (give_up_at - candidate.config().request_timeout(), id);
+        }
+    };
+    let own = Record { holder, ..record(Token::FIRST) };
+    answer(&mut candidate, now, id, Ok(Reply::Not(sight(own))));
+    let (_, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Release { token: Token::FIRST, .. }), "{request:?}");
+    answer(&mut candidate, now, id, Ok(Reply::Released));
+    let (at, _, request) = next(&mut candidate);
+    assert!(at <= now + seconds(1) && matches!(request, Request::Acquire(_)), "{at:?} {request:?}");
+}

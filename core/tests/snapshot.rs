@@ -9,7 +9,7 @@ mod sights;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use sights::{NAME, RENEWED, given_back, record, sight, unwatched};
+use sights::{NAME, RENEWED, record, sight, unwatched};
 use tenure_core::contract::Record;
 use tenure_core::{
     Acquire, Candidate, Config, ConfigBuilder, Input, Instant, Output, RenewErrorPolicy, Reply,
@@ -203,7 +203,7 @@ fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
         ("not: held by #9", Ok(Reply::Not(sight(short(9))))),
         ("at: held by #6", Ok(Reply::At(sight(short(6))))),
         ("at: #6 renewed", Ok(Reply::At(sight(renewed)))),
-        ("not: #9 given back", Ok(given_back(token(9)))),
+        ("not: #9 given back", Ok(Reply::Not(sight(Record { released: true, ..short(9) })))),
         ("not: an unwatched past", Ok(unwatched(2, ZERO))),
         ("renewed", Ok(RENEWED)),
         ("superseded, last #9", Ok(Reply::Superseded { last: Some(token(9)) })),

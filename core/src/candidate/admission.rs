@@ -4,14 +4,16 @@
 //! requests in front of it, and that wait says nothing about the store.
 
 use super::outbox::{Asked, Outgoing};
-use super::{Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Tenure};
+use super::{
+    Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Tenure, Unwanted,
+};
 use crate::id::RequestId;
 use crate::request::{Acquire, Request};
 use crate::time::Instant;
 
 impl Candidate {
     pub(super) fn admitted(&mut self) {
-        if let Some(tenure) = self.unwanted.take() {
+        if let Some(Unwanted { tenure, .. }) = self.unwanted.take_if(|one| one.is_kept) {
             self.send(Asked::Release(tenure), 0, Instant::FAR_FUTURE);
             return;
         }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::watch::{Answer, LeaseWatch};
 use super::{
     Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan, Tenure,
+    Unwanted,
 };
 use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
 use crate::id::{HolderId, RequestId};
@@ -143,6 +144,10 @@ impl Candidate {
     /// What an answer shows of the lease.
     fn sees(&mut self, campaign: &Campaign, sight: &Sight) -> Known {
         let Some(record) = sight.record else { return Known::Vacant };
+        if let Some(left) = &mut self.unwanted {
+            let Tenure { holder, token } = left.tenure;
+            left.is_kept = !record.released && (record.holder, record.token) == (holder, token);
+        }
         let is_own = !record.released && record.holder == campaign.holder;
         let (ttl, quarantine) = (self.config.ttl(), self.config.quarantine());
         let demand =
@@ -256,15 +261,20 @@ impl Candidate {
         }
     }
 
-    /// A reply to a request that was given up: only a grant of an abandoned campaign matters. It is
+    /// A reply to a request that was given up, or to a release beside a campaign. A grant of an abandoned campaign is
     /// released once, so that other candidates need not wait for its end.
     pub(super) fn stray(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
-        if let Ok(Reply::Granted { token }) = result
-            && let Some(Abandoned { holder, .. }) =
-                self.abandoned.take_if(|abandoned| abandoned.id == id)
-        {
-            self.seen = self.seen.max(Some(token));
-            self.unwanted = Some(Tenure { holder, token });
+        match result {
+            Ok(Reply::Granted { token }) => {
+                let abandoned = self.abandoned.take_if(|abandoned| abandoned.id == id);
+                if let Some(Abandoned { holder, .. }) = abandoned {
+                    self.seen = self.seen.max(Some(token));
+                    let tenure = Tenure { holder, token };
+                    self.unwanted = Some(Unwanted { tenure, is_kept: true });
+                }
+            }
+            Ok(Reply::Released) => self.hint(),
+            Ok(_) | Err(Unknown) => {}
         }
     }
 }

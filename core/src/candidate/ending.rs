@@ -1,6 +1,6 @@
 //! From the end of a claim until the candidate holds nothing.
 
-use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure};
+use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure, Unwanted};
 use crate::alphabet::{Event, Unknown};
 use crate::request::Reply;
 use crate::time::Instant;
@@ -60,7 +60,11 @@ impl Candidate {
             attempt = self.store_failed(flight);
         }
         if self.now >= until {
-            // The lease ends by itself.
+            // Nobody takes it before having watched it. If the store still has it once it answers again, and no other
+            // candidate has taken it, it is released then.
+            if then != Plan::Idle {
+                self.unwanted = Some(Unwanted { tenure, is_kept: false });
+            }
             return self.over(then);
         }
         attempt = attempt.at(self.now);

@@ -52,8 +52,8 @@ pub struct Candidate {
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case its grant still arrives.
     abandoned: Option<Abandoned>,
-    /// A grant of an abandoned campaign, which has arrived, and is released once.
-    unwanted: Option<Tenure>,
+    /// A lease that the candidate no longer wants, and that the store may still keep.
+    unwanted: Option<Unwanted>,
     phase: Phase,
     outbox: Outbox,
 }
@@ -62,6 +62,14 @@ pub struct Candidate {
 struct Abandoned {
     id: RequestId,
     holder: HolderId,
+}
+
+/// A lease to give back: a grant of an abandoned campaign, or one whose release was not answered in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Unwanted {
+    tenure: Tenure,
+    /// Whether the store has it: then it is released.
+    is_kept: bool,
 }
 
 impl Candidate {
@@ -131,7 +139,7 @@ impl Candidate {
     /// it is looked at after each input, and never goes stale.
     pub fn pending(&self) -> Option<Pending> {
         match self.phase {
-            _ if self.unwanted.is_some() => Some(Pending::Release),
+            _ if self.unwanted.is_some_and(|one| one.is_kept) => Some(Pending::Release),
             Phase::Campaigning(campaign) if campaign.attempt.is_pending() => {
                 Some(if self.asks(&campaign) { Pending::Acquire } else { Pending::Look })
             }

@@ -136,7 +136,7 @@ async fn a_remembered_longer_ttl_is_named() {
         let store = Remote::default();
         store.quarantine(wait);
         let _waits = Candidate::builder(store, "job").config(config(2_000)).start().unwrap();
-        until(|| kept.has("the lease is granted")).await;
+        until(|| kept.has("nobody is granted the lease before")).await;
         let says =
             kept.has("longer than this candidate's quarantine") && kept.has("own_quarantine=2s");
         assert_eq!(says, is_longer, "{:#?}", kept.lines());

@@ -1,10 +1,12 @@
-//! A store that can be cut off, and that can demand a quarantine.
+//! A store that can be cut off, and that can demand that its past is watched.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
-use tenure::{Candidate, Config};
+use tenure::store::{
+    Key, Memory, Reply, Request, Shown, Sight, Stamp, Store, StoreError, StoreTraits, UnwatchedPast,
+};
+use tenure::{Candidate, Config, Instant};
 use tokio::sync::Notify;
 
 /// Far above the time of any test: tests assert progress, not speed.
@@ -63,7 +65,7 @@ impl Remote {
         self.0.healed.notify_waiters();
     }
 
-    /// From now on a holder must wait that long before it leads.
+    /// From now on a candidate has to watch the past for that long.
     pub(crate) fn quarantine(&self, wait: Duration) {
         self.0.state.lock().unwrap().quarantine = wait;
     }
@@ -82,12 +84,22 @@ impl Store for Remote {
             }
             healed.await;
         }
-        let reply = self.0.store.call(key, request).await?;
-        Ok(match reply {
-            Reply::Granted { token, wait } => {
-                Reply::Granted { token, wait: wait.max(self.state().quarantine) }
+        let longest = self.state().quarantine;
+        let past = Some(UnwatchedPast { stamp: Stamp::from_bits(1), longest });
+        let sight = Sight { last: None, record: None, past, now: Instant::ORIGIN };
+        let shown = Shown { sight, profile: None };
+        match request {
+            Request::Acquire { asks, .. }
+                if asks.stamp.is_none_or(|watch| watch.time < longest) =>
+            {
+                if longest.is_zero() {
+                    self.0.store.call(key, request).await
+                } else {
+                    Ok(Reply::Not(shown))
+                }
             }
-            other => other,
-        })
+            Request::Look { .. } if !longest.is_zero() => Ok(Reply::At(shown)),
+            other => self.0.store.call(key, other).await,
+        }
     }
 }

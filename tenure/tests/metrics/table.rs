@@ -77,8 +77,8 @@ async fn everything_happens(kept: &Kept) {
     leader.on_elected(async |_| panic!("on purpose"));
     soon(leader.elected()).await.unwrap();
     // A TTL above the recorded quarantine.
-    let refused = elections.candidate("all").config(config(20_000)).start().unwrap();
-    until(|| is_reported("tenure_refusals_total")).await;
+    let other = elections.candidate("all").config(config(20_000)).start().unwrap();
+    until(|| is_reported("tenure_contradictions_total")).await;
 
     // Less than a quarter of the validity is left at each renewal.
     let late = Config::builder(Duration::from_secs(3)).renew_interval(Duration::from_millis(2_100));
@@ -98,7 +98,7 @@ async fn everything_happens(kept: &Kept) {
     let work = async move { worker.run_while_leader(async |_| panic!("on purpose")).await };
     assert!(soon(tokio::spawn(work)).await.unwrap_err().is_panic());
     until(|| is_reported("tenure_work_lost_total")).await;
-    for candidate in [leader, refused, late] {
+    for candidate in [leader, other, late] {
         soon(candidate.stop()).await.unwrap();
     }
 }

@@ -20,14 +20,14 @@ async fn gauges_and_counters_exist_from_the_start() {
     assert_eq!(gauge("tenure_candidates"), Some(1.0));
     assert_eq!(gauge("tenure_leading"), Some(0.0));
     assert_eq!(gauge("tenure_store_up"), Some(1.0));
-    assert_eq!(gauge("tenure_quarantined_seconds"), Some(0.0));
+    assert_eq!(gauge("tenure_watching_seconds"), Some(0.0));
     for counter in [
         "tenure_elected_total",
         "tenure_stepped_down_total",
         "tenure_renewals_total",
         "tenure_late_renewals_total",
         "tenure_renewal_failures_total",
-        "tenure_refusals_total",
+        "tenure_contradictions_total",
         "tenure_work_lost_total",
     ] {
         assert_eq!(gauge(counter), Some(0.0), "{counter}");
@@ -76,15 +76,15 @@ async fn a_candidate_that_is_dropped_leaves_no_gauge_behind() {
 }
 
 #[tokio::test]
-async fn a_quarantine_is_shown_until_its_end() {
+async fn a_watch_is_shown_until_its_end() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);
     let store = Remote::default();
     store.quarantine(Duration::from_secs(3));
     let candidate = start(&store, "new", config(2_000));
-    let left = || kept.value("tenure_quarantined_seconds", "new").unwrap();
+    let left = || kept.value("tenure_watching_seconds", "new").unwrap();
     until(|| left() > 2.0).await;
-    // Each renewal shows less.
+    // Each look shows less.
     until(|| left() < 2.5).await;
     assert!(left() > 0.0);
     assert!(!candidate.is_leader());
