@@ -143,8 +143,8 @@ pub enum Event {
 pub enum Watched {
     /// The store's past: the store may have lost data, so an older leader may be left.
     Past,
-    /// A lease of a candidate whose settings contradict the own ones.
-    Settings(OtherSettings),
+    /// A lease of a candidate whose [settings](crate::Candidate::contradiction) contradict the own ones.
+    Settings,
 }
 
 /// The recorded settings of another candidate, which contradict the own ones: after a loss of data, one of the two would

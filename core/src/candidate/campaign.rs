@@ -162,8 +162,7 @@ impl Candidate {
         if is_own || record.agrees(ttl, quarantine) {
             self.contradiction = None;
         } else if self.contradiction.replace(other) != Some(other) {
-            let watched = Watched::Settings(other);
-            self.emit(Event::Watching { watched, until: watch.ready() });
+            self.emit(Event::Watching { watched: Watched::Settings, until: watch.ready() });
         }
         Known::Lease(watch)
     }

@@ -181,6 +181,11 @@ impl Candidate {
         }
     }
 
+    /// The settings of another candidate that contradict the own ones, if the store has last shown such.
+    pub const fn contradiction(&self) -> Option<OtherSettings> {
+        self.contradiction
+    }
+
     /// What the candidate does after the last input.
     pub fn stage(&self) -> Stage {
         match self.phase {

@@ -61,7 +61,8 @@ impl Election {
                 self.metrics.watching(now, until);
                 self.shared.events.publish(|| Event::Watching { remaining });
             }
-            MachineEvent::Watching { watched: Watched::Settings(other), .. } => {
+            MachineEvent::Watching { watched: Watched::Settings, .. } => {
+                let Some(other) = self.machine.contradiction() else { return };
                 let (ttl, quarantine) = (other.ttl(), other.quarantine());
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
