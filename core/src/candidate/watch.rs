@@ -155,9 +155,11 @@ impl PastWatch {
         self.loss.filter(|_| self.is_settled(config, now))
     }
 
-    /// What a request says of the stamp.
+    /// What a request says of the stamp; nothing once it was watched for long enough, by whomever.
     pub(super) fn watched(&self, now: Instant) -> Option<WatchedStamp> {
-        self.stamp.map(|stamp| WatchedStamp { stamp, time: now.since(self.since) })
+        self.stamp
+            .filter(|_| self.told)
+            .map(|stamp| WatchedStamp { stamp, time: now.since(self.since) })
     }
 
     pub(super) const fn begin_anew(&mut self, now: Instant) {
