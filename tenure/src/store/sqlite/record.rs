@@ -144,7 +144,7 @@ impl Database {
         let read = |row: &Row<'_>| {
             let identity: String = row.get(0)?;
             Ok(Past {
-                identity: if self.place.identity.wrote(&identity) { OURS } else { OTHERS },
+                identity: if identity == self.place.identity { OURS } else { OTHERS },
                 stamp: Stamp::from_bits(u128::from_be_bytes(row.get(1)?)),
                 watched: duration(row, 2)?,
                 longest: duration(row, 3)?,
@@ -161,8 +161,7 @@ impl Database {
         let Past { stamp, watched, longest, purged, .. } = *past;
         let (stamp, purged) = (stamp.to_bits().to_be_bytes(), purged.map_or(0, Token::get));
         let purged = self.column(purged)?;
-        let row =
-            params![self.place.identity.text, stamp, micros(watched), micros(longest), purged];
+        let row = params![self.place.identity, stamp, micros(watched), micros(longest), purged];
         self.execute(KEEP_PAST, row).map(drop)
     }
 
