@@ -7,7 +7,7 @@
 mod draw;
 mod file;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ struct Replay {
     draw: Draw,
     /// The marks that purges have seen: when at the earliest, and when at the latest.
     purging: BTreeMap<Key, (Mark, Instant, Instant)>,
+    /// No two stampings may give the same.
+    stamps: BTreeSet<Stamp>,
     lines: Vec<Transition>,
 }
 
@@ -71,7 +73,8 @@ impl Replay {
         let store = Sqlite::new(config(&path, true));
         store.call(&keys()[0], Request::Observe).await.unwrap();
         let (file, draw) = (File::open(&path), Draw::new(seed));
-        Self { folder, store, file, files: 0, draw, purging: BTreeMap::new(), lines: vec![] }
+        let (purging, stamps) = (BTreeMap::new(), BTreeSet::new());
+        Self { folder, store, file, files: 0, draw, purging, stamps, lines: vec![] }
     }
 
     /// Whether the store trusts an empty file: each other file is opened so.
@@ -104,6 +107,15 @@ impl Replay {
         let fresh = after.map_or(Stamp::from_bits(0), |past| past.stamp);
         let identity = after.map_or(0, |past| past.identity);
         Moment { now, identity, fresh, first: true, trust_empty_store: self.is_trusted() }
+    }
+
+    /// A past that begins anew has a stamp that none had before.
+    fn is_fresh(&mut self, before: Option<Past>, after: Option<Past>) {
+        let Some(after) = after else { return };
+        let same = |past: Past| (past.stamp, past.identity) == (after.stamp, after.identity);
+        if !before.is_some_and(|past| same(past) && past.watched <= after.watched) {
+            assert!(self.stamps.insert(after.stamp), "{after:?} has an old stamp");
+        }
     }
 
     /// One request, or a few of one kind together.
@@ -156,6 +168,7 @@ impl Replay {
             assert_eq!(reply, line.reply, "{line:?}");
             self.lines.push(line);
         }
+        self.is_fresh(past, after);
         assert_eq!(after, expected, "after {:?}", self.lines.last());
         for (key, record) in records {
             assert_eq!(self.file.record(&key), record, "after {:?}", self.lines.last());
@@ -192,6 +205,7 @@ impl Replay {
             let at = self.moment(wall(), after);
             self.lines.push(Transition::apply(&mut Some(record), &mut expected, at, purge));
         }
+        self.is_fresh(before, after);
         assert_eq!((deleted, after), (count, expected), "after {:?}", self.lines.last());
     }
 }
