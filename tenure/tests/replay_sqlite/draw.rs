@@ -134,7 +134,7 @@ impl Draw {
         past: Option<Past>,
         last: Option<Token>,
     ) -> Request {
-        let lost = match self.below(4) {
+        let loss = match self.below(4) {
             0 => Some(Loss { last }),
             1 => Some(Loss { last: self.token(last) }),
             _ => None,
@@ -143,7 +143,7 @@ impl Draw {
             holder: self.holder(),
             number: self.number(),
             seen: self.token(last),
-            lost,
+            lost: loss,
             mark: self.mark(record),
             stamp: self.stamp(past),
             ttl: self.duration(),

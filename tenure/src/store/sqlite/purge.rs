@@ -29,14 +29,14 @@ pub(super) struct Page {
 /// is checked as for a request.
 pub(super) fn purge(
     database: &Database,
-    watches: &mut Watches,
+    seen: &mut Watches,
     after: &str,
     age: Duration,
     awaited: impl Fn() -> bool,
 ) -> Result<Page, SqliteError> {
     database.place.is_kept()?;
     if after.is_empty() {
-        watches.begin();
+        seen.begin();
     }
     let snapshot = database.handle.snapshot(&awaited)?;
     let keys = database.keys(after)?;
@@ -47,8 +47,8 @@ pub(super) fn purge(
         if let Some(record) = readable(database, &key, &awaited)?
             && micros::now().since(record.written) > age
         {
-            let watched = watches.time(&key, record.mark(), Instant::now());
-            let watched = watched >= record.ttl.max(record.quarantine);
+            let time = seen.time(&key, record.mark(), Instant::now());
+            let watched = time >= record.ttl.max(record.quarantine);
             if watched || record.released {
                 due.push((key, tenure_core::Request::Purge { mark: record.mark(), watched }));
             }
