@@ -56,12 +56,13 @@ pub use store::Sqlite;
 
 /// The statements that carry out requests, by name, for operators to read. A request that
 /// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
-pub const STATEMENTS: [(&str, &str); 8] = [
+pub const STATEMENTS: [(&str, &str); 9] = [
     ("election", record::SELECT_ELECTION),
     ("past", record::SELECT_PAST),
     ("released", record::SELECT_RELEASED),
     ("grant", record::GRANT),
     ("change", record::CHANGE),
+    ("renew", record::RENEW),
     ("describe", record::DESCRIBE),
     ("delete", record::DELETE),
     ("keep-past", record::KEEP_PAST),

@@ -93,8 +93,11 @@ impl Place {
             if Inode::of(&found) != *inode {
                 return Err(SqliteError::Replaced { path: path.clone() });
             }
+            if *path == self.path {
+                one_link(path, &found)?;
+            }
         }
-        one_link(&self.path, &present(&self.path)?)
+        Ok(())
     }
 }
 

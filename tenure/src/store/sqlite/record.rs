@@ -27,6 +27,10 @@ pub(super) const CHANGE: &str = "
         defer = ?8, written = ?9
     WHERE key = ?1";
 
+/// What a renewal changes: it is the statement that runs most.
+pub(super) const RENEW: &str = "
+    UPDATE elections SET number = ?2, asked = NULL, defer = NULL, written = ?3 WHERE key = ?1";
+
 /// A version counts within its tenure.
 pub(super) const DESCRIBE: &str = "
     UPDATE elections SET name = ?3, metadata = ?4, described = ?2 WHERE key = ?1 AND described < ?2";
@@ -121,7 +125,13 @@ impl Database {
         self.execute(GRANT, row).map(drop)
     }
 
-    /// Writes what may change during a tenure.
+    pub(super) fn renew(&self, key: &Key, renewed: &Record) -> Result<(), SqliteError> {
+        let number = self.column(renewed.number.get())?;
+        let row = params![key.as_str(), number, instant(renewed.written)];
+        self.execute(RENEW, row).map(drop)
+    }
+
+    /// Writes all that may change during a tenure.
     pub(super) fn change(&self, key: &Key, record: &Record) -> Result<(), SqliteError> {
         let Record { number, released, reservation, wanted, asked, written, .. } = *record;
         let number = self.column(number.get())?;

@@ -149,6 +149,9 @@ impl<'a, F: Fn() -> bool> Step<'a, F> {
                 (Some(after), Some(profile)) if is_granted(after) => {
                     self.database.grant(key, &after, profile)?;
                 }
+                (Some(after), _) if matches!(asked, tenure_core::Request::Renew { .. }) => {
+                    self.database.renew(key, &after)?;
+                }
                 (Some(after), _) => self.database.change(key, &after)?,
                 (None, _) => drop(self.database.execute(DELETE, &[&key.as_str()])?),
             }
