@@ -85,9 +85,9 @@ impl SqliteConfig {
         if self.group { owner | Mode::RGRP | Mode::WGRP } else { owner }
     }
 
-    /// Treats a file in which nothing was ever granted as one that has lost nothing, so that the very
-    /// first leader does not wait out the quarantine. For tests and throw-away files: with it, a file
-    /// that was deleted under a leader can lead to two leaders.
+    /// Treats a file without a past as one that has lost nothing, so that the very first leader does not wait out the
+    /// quarantine: that is a new file, if its first request is an acquire of a candidate that knows no token. For tests
+    /// and throw-away files: with it, a file that was deleted under a leader can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self

@@ -8,33 +8,38 @@ use super::place::{Place, Site};
 
 /// The application id in the file's header: "tenu".
 const APPLICATION_ID: i32 = 0x7465_6e75;
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
-/// The tables of a file. Times are microseconds of the file's time (see [`super::time`]), which counts
-/// from 1970. A history without a row means that nothing was granted yet. The database's id is for people, to
+/// The tables of a file. Times are microseconds; names and identities have 16 bytes, and an empty `wanted` stands for any
+/// candidate. A past without a row means that no candidate has asked yet. The database's id is for people, to
 /// distinguish copies.
 const SCHEMA: &str = "
 CREATE TABLE elections (
     key TEXT NOT NULL PRIMARY KEY,
     token INTEGER NOT NULL CHECK (token > 0),
     holder BLOB NOT NULL CHECK (length(holder) = 16),
-    lease_end INTEGER NOT NULL CHECK (lease_end >= 0),
-    ttl INTEGER NOT NULL CHECK (ttl >= 0),
-    quarantine INTEGER CHECK (quarantine >= 0),
+    number INTEGER NOT NULL CHECK (number > 0),
     released INTEGER NOT NULL CHECK (released IN (0, 1)),
+    reserved_for BLOB CHECK (length(reserved_for) = 16),
+    reserve INTEGER CHECK (reserve >= 0),
+    ttl INTEGER NOT NULL CHECK (ttl >= 0),
+    quarantine INTEGER NOT NULL CHECK (quarantine >= 0),
+    wanted BLOB CHECK (length(wanted) IN (0, 16)),
+    asked BLOB CHECK (length(asked) = 16),
+    defer INTEGER CHECK (defer >= 0),
+    written INTEGER NOT NULL CHECK (written >= 0),
     name TEXT NOT NULL,
     metadata BLOB NOT NULL,
-    described_token INTEGER NOT NULL DEFAULT 0,
-    described_version INTEGER NOT NULL DEFAULT 0,
-    written_at INTEGER NOT NULL CHECK (written_at >= 0)
+    described INTEGER NOT NULL DEFAULT 0,
+    CHECK ((reserved_for IS NULL) = (reserve IS NULL) AND (asked IS NULL) = (defer IS NULL))
 ) STRICT;
-CREATE TABLE history (
+CREATE TABLE past (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     identity TEXT NOT NULL,
-    known_since INTEGER NOT NULL CHECK (known_since >= 0),
-    longest_ttl INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0),
-    ahead INTEGER NOT NULL,
-    purged INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0)
+    stamp BLOB NOT NULL CHECK (length(stamp) = 16),
+    watched INTEGER NOT NULL CHECK (watched >= 0),
+    longest INTEGER NOT NULL CHECK (longest >= 0),
+    purged INTEGER NOT NULL CHECK (purged >= 0)
 ) STRICT;
 CREATE TABLE database (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
@@ -42,17 +47,6 @@ CREATE TABLE database (
 ) STRICT;
 INSERT INTO database (one, id) VALUES (1, lower(hex(randomblob(16))));
 ";
-
-/// The columns that a file of version 2 lacks if it was created before quarantines, the longest TTL, the highest purged
-/// token, and the versions of profiles were kept. Programs of that time name the columns that they read and write, and
-/// can still use such a file.
-const ADDED: [(&str, &str, &str); 5] = [
-    ("elections", "quarantine", "INTEGER CHECK (quarantine >= 0)"),
-    ("elections", "described_token", "INTEGER NOT NULL DEFAULT 0"),
-    ("elections", "described_version", "INTEGER NOT NULL DEFAULT 0"),
-    ("history", "longest_ttl", "INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0)"),
-    ("history", "purged", "INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0)"),
-];
 
 /// The database, its three files open and ours.
 #[derive(Debug)]
@@ -63,7 +57,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens the file, and creates missing tables and columns.
+    /// Opens the file, and creates its tables if it is new.
     pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
         create(config)?;
         let site = Site::look(&config.path)?;
@@ -111,33 +105,10 @@ impl Handle {
                 transaction.commit().map_err(|error| self.failed(error))?;
             }
         }
-        self.add_columns()?;
         // For speed only: readers and the writer do not wait for each other.
         self.patiently(|| true, || self.connection.pragma_update(None, "journal_mode", "wal"))?;
         // A commit is on the disk before it is reported.
         self.set("synchronous", "full")
-    }
-
-    /// Adds the columns that a file of an earlier version lacks.
-    fn add_columns(&self) -> Result<(), SqliteError> {
-        let has = |(table, column, _): &(&str, &str, &str)| {
-            let count = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
-            self.connection.query_row(count, [table, column], |row| row.get::<_, bool>(0))
-        };
-        let has_all = || ADDED.iter().try_fold(true, |all, added| Ok(all && has(added)?));
-        if self.patiently(|| true, has_all)? {
-            return Ok(());
-        }
-        let transaction = self.write(|| true)?;
-        for added in &ADDED {
-            // Another process may have done it first.
-            if !has(added).map_err(|error| self.failed(error))? {
-                let (table, column, holds) = added;
-                let add = format!("ALTER TABLE {table} ADD COLUMN {column} {holds}");
-                transaction.execute_batch(&add).map_err(|error| self.failed(error))?;
-            }
-        }
-        transaction.commit().map_err(|error| self.failed(error))
     }
 
     /// The file's application id, its version, and its number of tables and other objects.
@@ -165,8 +136,6 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use rusqlite::Connection;
 
     use super::*;
@@ -189,33 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_from_an_earlier_version_gets_its_columns() {
-        let name = format!("tenure-earlier-{}.db", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let earlier = ADDED.iter().fold(SCHEMA.to_owned(), |schema, (_, column, holds)| {
-            let schema = schema.replace(&format!("    {column} {holds},\n"), "");
-            schema.replace(&format!(",\n    {column} {holds}\n"), "\n")
-        });
-        assert!(ADDED.iter().all(|(_, column, _)| !earlier.contains(column)), "{earlier}");
+    fn a_file_of_an_older_version_stays_unread() {
+        let path = std::env::temp_dir().join(format!("tenure-older-{}.db", std::process::id()));
         let file = Connection::open(&path).unwrap();
-        let made = "INSERT INTO elections
-                (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
-                VALUES ('job', 7, zeroblob(16), 9, 5, 0, 'a', zeroblob(0), 4);
-            INSERT INTO history (one, identity, known_since, ahead) VALUES (1, 'x', 3, 0);";
-        file.execute_batch(&earlier).unwrap();
-        file.execute_batch(made).unwrap();
+        file.execute_batch("CREATE TABLE elections (key TEXT)").unwrap();
         file.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
-        file.pragma_update(None, "user_version", VERSION).unwrap();
+        file.pragma_update(None, "user_version", VERSION - 1).unwrap();
         drop(file);
-        let key = crate::store::Key::new("job").unwrap();
-        for _ in 0..2 {
-            let database = Database::open(&SqliteConfig::new(&path)).unwrap();
-            let record = database.election(&key, || true).unwrap().unwrap().record;
-            assert_eq!((record.token.get(), record.quarantine), (7, None));
-            assert_eq!(database.past(|| true).unwrap().unwrap().longest_ttl, Duration::ZERO);
-        }
-        // A program of that version can still use it.
-        Connection::open(&path).unwrap().execute_batch(&made.replace("INSERT", "REPLACE")).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = Database::open(&SqliteConfig::new(&path)).unwrap_err();
+        assert!(matches!(error, SqliteError::Version { found: 2, known: 3, .. }), "{error:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
         std::fs::remove_file(path).unwrap();
     }
 }

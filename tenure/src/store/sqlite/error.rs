@@ -104,7 +104,8 @@ pub enum SqliteError {
     /// Written by another version of this crate.
     #[error(
         "{} has schema version {found}, and this program knows version {known}: run the same version of \
-         tenure on all sides",
+         tenure on all sides. To replace a file of an older version, stop all of its candidates, then delete it with \
+         its -wal and -shm",
         path.display()
     )]
     Version {
@@ -245,9 +246,9 @@ impl SqliteError {
             | Self::MountedAlone { .. }
             | Self::HardLinks { .. }
             | Self::Locked { .. }
-            | Self::Version { .. }
             | Self::Full { .. } => StoreErrorKind::Refused,
             Self::NotADatabase { .. }
+            | Self::Version { .. }
             | Self::NotElections { .. }
             | Self::Damaged { .. }
             | Self::TooLarge { .. } => StoreErrorKind::BadRecord,

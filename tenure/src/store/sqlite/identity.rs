@@ -1,4 +1,4 @@
-//! The identity of the process and file that wrote a history.
+//! The identity of the file and the host, by which a past that may lack grants is recognized.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,67 +8,40 @@ use std::time::UNIX_EPOCH;
 
 use super::create::folder;
 
-/// The writer of a history, in a form that people can read: this boot of the host, this time namespace, and
-/// these files in this folder.
+/// The identity of the file at that path, which is no link, and of the two files beside it, in a form that people can
+/// read: this boot of the host, this time namespace, and these files in this folder. An error comes with the action
+/// that failed.
 ///
 /// A process that finds another identity in the file must not rely on the file's records, since
 ///
 /// - after a reboot, grants may be lost if the disk acknowledges writes too early;
-/// - `CLOCK_BOOTTIME`, by which the file and the candidates count, differs in each boot and in each
-///   time namespace. Numbers of namespaces are reused, so the namespace's offset is a part too;
+/// - `CLOCK_BOOTTIME`, by which the candidates count, differs in each boot and in each time namespace. Numbers of
+///   namespaces are reused, so the namespace's offset is a part too;
 /// - a copy, or a backup in the file's place, lacks later grants. Numbers of inodes are reused, so the file's
 ///   birth is a part too;
 /// - the newest grants were in a write-ahead log that was deleted, and processes with another shared memory
 ///   may have granted at the same time;
 /// - a file that was moved or renamed has left its write-ahead log behind. The path may differ between
-///   containers, so the folder's inode is a part instead;
-/// - while a file was moved away, candidates may have led by another file.
-#[derive(Debug)]
-pub(super) struct Identity {
-    /// The identity as it is stored.
-    pub(super) text: String,
-    /// Whether the file has been written since it was last changed in another way.
-    is_written: bool,
-}
-
-impl Identity {
-    /// The identity of the file at that path, which is no link, and of the two files beside it. An error comes
-    /// with the action that failed.
-    pub(super) fn read(
-        path: &Path,
-        [file, log, memory]: &[Metadata; 3],
-        touched: Option<i128>,
-    ) -> Result<Self, (&'static str, io::Error)> {
-        let fail = |action| move |error| (action, error);
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .and_then(|boot| present(boot.trim()))
-            .map_err(fail("reading the host's boot id from /proc"))?;
-        let time = time_namespace().map_err(fail("reading the time namespace from /proc"))?;
-        let folder = fs::metadata(folder(path)).map_err(fail("looking at its folder"))?;
-        let touched_at = touched.map_or_else(|| "-".to_owned(), |nanos| nanos.to_string());
-        let text = format!(
-            "touched:{touched_at} boot:{} {time} folder:{}:{} file:{} log:{} memory:{} name:{}",
-            boot,
-            folder.dev(),
-            folder.ino(),
-            of_file(file),
-            of_file(log),
-            of_file(memory),
-            path.file_name().unwrap_or_default().to_string_lossy(),
-        );
-        Ok(Self { text, is_written: touched.is_none() })
-    }
-
-    /// Whether this identity wrote the history that has the identity `kept`. A history from before the file was
-    /// last changed otherwise counts as another's, until the file is written again.
-    pub(super) fn wrote(&self, kept: &str) -> bool {
-        let but_touched = |text: &'_ str| text.split_once(' ').map(|(_, rest)| rest.to_owned());
-        if self.is_written {
-            but_touched(kept) == but_touched(&self.text)
-        } else {
-            kept == self.text
-        }
-    }
+///   containers, so the folder's inode is a part instead.
+pub(super) fn identity(
+    path: &Path,
+    [file, log, memory]: &[Metadata; 3],
+) -> Result<String, (&'static str, io::Error)> {
+    let fail = |action| move |error| (action, error);
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .and_then(|boot| present(boot.trim()))
+        .map_err(fail("reading the host's boot id from /proc"))?;
+    let time = time_namespace().map_err(fail("reading the time namespace from /proc"))?;
+    let folder = fs::metadata(folder(path)).map_err(fail("looking at its folder"))?;
+    Ok(format!(
+        "boot:{boot} {time} folder:{}:{} file:{} log:{} memory:{} name:{}",
+        folder.dev(),
+        folder.ino(),
+        of_file(file),
+        of_file(log),
+        of_file(memory),
+        path.file_name().unwrap_or_default().to_string_lossy(),
+    ))
 }
 
 /// On file systems without a time of birth, only the inode's number is used.
@@ -106,25 +79,17 @@ fn time_namespace() -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn identity(touched: Option<i128>) -> Identity {
-        let path = std::env::current_exe().unwrap();
-        let found = || fs::metadata(&path).unwrap();
-        Identity::read(&path, &[found(), found(), found()], touched).unwrap()
-    }
-
     #[test]
     fn an_identity_has_every_part() {
-        let text = identity(None).text;
+        let path = std::env::current_exe().unwrap();
+        let found = || fs::metadata(&path).unwrap();
+        let text = identity(&path, &[found(), found(), found()]).unwrap();
         let names: Vec<_> =
             text.split(' ').map(|part| part.split(':').next().unwrap_or_default()).collect();
-        assert_eq!(
-            names,
-            ["touched", "boot", "time", "folder", "file", "log", "memory", "name"],
-            "{text}"
-        );
+        assert_eq!(names, ["boot", "time", "folder", "file", "log", "memory", "name"], "{text}");
         let parts: Vec<_> = text.split([' ', ':']).collect();
-        assert_eq!(parts[3].len(), 36, "{text}");
-        assert_ne!(parts[12], "0", "the file's birth is known here: {text}");
+        assert_eq!(parts[1].len(), 36, "{text}");
+        assert_ne!(parts[10], "0", "the file's birth is known here: {text}");
     }
 
     #[test]
@@ -134,15 +99,5 @@ mod tests {
             assert!(error.contains(&format!("it is {nothing:?}")), "{error}");
         }
         assert_eq!(present("7c9e6679-7425-40de").unwrap(), "7c9e6679-7425-40de");
-    }
-
-    #[test]
-    fn a_touched_file_is_another_until_written() {
-        let (written, touched, again) = (identity(None), identity(Some(7)), identity(Some(8)));
-        assert!(!touched.wrote(&written.text) && !again.wrote(&touched.text));
-        assert!(touched.wrote(&touched.text));
-        assert!(written.wrote(&touched.text) && written.wrote(&written.text));
-        assert!(!written.wrote(&written.text.replace("boot:", "boot:0")));
-        assert!(!written.wrote(""));
     }
 }

@@ -1,15 +1,14 @@
 //! A SQLite file: the processes of one host elect among themselves, without a server. Linux only.
 //!
-//! One row for each election, one transaction for each request. A transaction takes the file's write
-//! lock *first* and then reads the clock, carries out [`tenure_core::contract::apply`] on the records that it
-//! loads, and is on the disk (`synchronous=FULL`) before it is answered. Time is `CLOCK_BOOTTIME` with an
-//! offset that is chosen once for each boot so that it counts from 1970: setting the host's clock ends no lease and
-//! prolongs none. One poll of the file wakes all candidates that wait for a release.
+//! One row for each election, one transaction for each request. A transaction takes the file's write lock, carries out
+//! [`tenure_core::contract::apply`] on the record and the past that it loads, and is on the disk (`synchronous=FULL`)
+//! before it is answered. Looks only read. No decision rests on the file's clock, so setting the host's clock ends no
+//! lease and prolongs none. One poll of the file wakes all candidates that wait for a release.
 //!
 //! Before and after each request the store checks that the file, its write-ahead log and its shared memory are
 //! still the ones that all other processes use: see [`SqliteError::Replaced`]. A file that was replaced, copied or
-//! moved, that lost the files beside it, or that was last written before the host was started, may lack grants:
-//! the leaders after it wait out the quarantine.
+//! moved, that lost the files beside it, or that was last used before the host was started, may lack grants:
+//! its candidates watch it for a quarantine.
 //!
 //! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp` onto
 //! it) while the host was running. `docs/stores/sqlite.md` says how to restore one.
@@ -37,18 +36,17 @@
 mod config;
 mod create;
 mod database;
-mod describe;
 mod error;
 mod file_system;
 mod handle;
 mod identity;
+mod micros;
 mod place;
 mod purge;
 mod record;
 mod rights;
 mod step;
 mod store;
-mod time;
 mod waiting;
 mod worker;
 
@@ -58,11 +56,14 @@ pub use store::Sqlite;
 
 /// The statements that carry out requests, by name, for operators to read. A request that
 /// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
-pub const STATEMENTS: [(&str, &str); 6] = [
+pub const STATEMENTS: [(&str, &str); 9] = [
     ("election", record::SELECT_ELECTION),
-    ("history", record::SELECT_HISTORY),
+    ("past", record::SELECT_PAST),
     ("released", record::SELECT_RELEASED),
     ("grant", record::GRANT),
     ("change", record::CHANGE),
-    ("keep-history", record::KEEP_HISTORY),
+    ("renew", record::RENEW),
+    ("describe", record::DESCRIBE),
+    ("delete", record::DELETE),
+    ("keep-past", record::KEEP_PAST),
 ];

@@ -3,7 +3,7 @@
 //! Three files are one store: the file itself, and the two that SQLite keeps beside it. The newest grants
 //! are only in the write-ahead log, and the locks are in the shared memory. A process that has another log
 //! or another memory open sees other grants and other locks. So every request compares all three with the files
-//! at the path, and all three are named in the history: a process that finds one of them missing or replaced
+//! at the path, and all three are a part of the identity: a process that finds one of them missing or replaced
 //! knows that grants may be lost.
 
 use std::collections::BTreeSet;
@@ -11,14 +11,13 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 use super::create::beside;
 use super::error::SqliteError;
 use super::file_system::refuse_network;
-use super::identity::Identity;
+use super::identity::identity;
 
 /// The identity of a file. It is unique while the file exists or is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +37,6 @@ impl Inode {
 pub(super) struct Site {
     path: PathBuf,
     inode: Inode,
-    touched: Option<i128>,
 }
 
 impl Site {
@@ -47,15 +45,12 @@ impl Site {
         let found = regular(path)?;
         refuse_network(path, path)?;
         refuse_other_names(path, &found)?;
-        let (inode, path) = (Inode::of(&found), path.to_owned());
-        // An empty file has no history that could be wrong.
-        let touched = if found.len() == 0 { None } else { settled(&path, None)?.1 };
-        Ok(Self { path, inode, touched })
+        Ok(Self { path: path.to_owned(), inode: Inode::of(&found) })
     }
 
     /// The files that this process has open, after SQLite has read and written through all three.
     pub(super) fn opened(self) -> Result<Place, SqliteError> {
-        let Self { path, inode, touched } = self;
+        let Self { path, inode } = self;
         let fail = |action| {
             let path = &path;
             move |error| SqliteError::io(path, action, error)
@@ -72,9 +67,8 @@ impl Site {
             }
             files.push((path, Inode::of(found)));
         }
-        let identity = Identity::read(&real, &found, touched)
-            .map_err(|(action, error)| fail(action)(error))?;
-        let place = Place { path, files, touched, identity };
+        let identity = identity(&real, &found).map_err(|(action, error)| fail(action)(error))?;
+        let place = Place { path, files, identity };
         place.is_kept()?;
         Ok(place)
     }
@@ -86,9 +80,8 @@ pub(super) struct Place {
     path: PathBuf,
     /// The configured path, which may be that of a link.
     files: Vec<(PathBuf, Inode)>,
-    /// See [`settled`].
-    touched: Option<i128>,
-    pub(super) identity: Identity,
+    /// The identity of the server, as the past keeps it.
+    pub(super) identity: String,
 }
 
 impl Place {
@@ -100,12 +93,9 @@ impl Place {
             if Inode::of(&found) != *inode {
                 return Err(SqliteError::Replaced { path: path.clone() });
             }
-        }
-        let (found, touched) = settled(&self.path, self.touched)?;
-        one_link(&self.path, &found)?;
-        // A process that has written it since had found the same.
-        if touched.is_some() && touched != self.touched {
-            return Err(SqliteError::Replaced { path: self.path.clone() });
+            if *path == self.path {
+                one_link(path, &found)?;
+            }
         }
         Ok(())
     }
@@ -119,28 +109,6 @@ fn present(path: &Path) -> Result<Metadata, SqliteError> {
         }
         Err(error) => Err(SqliteError::io(path, "looking at it", error)),
     }
-}
-
-/// Examines a file, and finds when it was last changed other than by a write, unless it was written since.
-///
-/// Moving a file sets the time of its last change; writing it also sets the time of its last write. So a file
-/// that was moved away and back, while other processes may have used another file in its place, can be detected
-/// until it is written again. The same holds for new rights and for a second name that is gone again.
-fn settled(path: &Path, expected: Option<i128>) -> Result<(Metadata, Option<i128>), SqliteError> {
-    let mut found = present(path)?;
-    if !(touched(&found).is_none() || touched(&found) == expected) {
-        // The kernel sets both times one after the other.
-        std::thread::sleep(Duration::from_millis(1));
-        found = present(path)?;
-    }
-    let touched = touched(&found);
-    Ok((found, touched))
-}
-
-fn touched(found: &Metadata) -> Option<i128> {
-    let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let changed = nanos(found.ctime(), found.ctime_nsec());
-    (changed != nanos(found.mtime(), found.mtime_nsec())).then_some(changed)
 }
 
 /// All files that this process has open. They are not opened to examine them: a process that closes a file loses

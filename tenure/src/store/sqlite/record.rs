@@ -2,100 +2,81 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use rusqlite::types::ValueRef;
 use rusqlite::{Error, OptionalExtension, Row, ToSql, params};
-use tenure_core::contract::{History, Record};
+use tenure_core::contract::{Past, Record};
+use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
 
 use super::database::Database;
 use super::error::SqliteError;
-use crate::store::key::check;
-use crate::store::{Incumbent, Key, Profile};
+use super::micros::MOST;
+use crate::store::{Key, Profile};
 use crate::{HolderId, Instant, Token};
 
 pub(super) const SELECT_ELECTION: &str = "
-    SELECT token, holder, lease_end, ttl, quarantine, released, name, metadata FROM elections
-    WHERE key = ?1";
+    SELECT token, holder, number, released, reserved_for, reserve, ttl, quarantine, wanted, asked, defer, written,
+        name, metadata
+    FROM elections WHERE key = ?1";
 
-/// Inserts the row of a new election, or replaces all columns of an existing row.
+/// Replaces the row of the tenure before, if there is one, with all that was noted about it.
 pub(super) const GRANT: &str = "
-    INSERT INTO elections
-        (key, token, holder, lease_end, ttl, quarantine, released, name, metadata, written_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-    ON CONFLICT (key) DO UPDATE SET token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, quarantine = ?6,
-        released = ?7, name = ?8, metadata = ?9, written_at = ?10";
+    REPLACE INTO elections (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
 pub(super) const CHANGE: &str = "
-    UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4, written_at = ?5 WHERE key = ?1";
+    UPDATE elections SET number = ?2, released = ?3, reserved_for = ?4, reserve = ?5, wanted = ?6, asked = ?7,
+        defer = ?8, written = ?9
+    WHERE key = ?1";
 
-pub(super) const SELECT_HISTORY: &str = "
-    SELECT identity, known_since, longest_ttl, ahead, purged FROM history WHERE one = 1";
+/// What a renewal changes: it is the statement that runs most.
+pub(super) const RENEW: &str = "
+    UPDATE elections SET number = ?2, asked = NULL, defer = NULL, written = ?3 WHERE key = ?1";
+
+/// A version counts within its tenure.
+pub(super) const DESCRIBE: &str = "
+    UPDATE elections SET name = ?3, metadata = ?4, described = ?2 WHERE key = ?1 AND described < ?2";
+
+pub(super) const DELETE: &str = "DELETE FROM elections WHERE key = ?1";
+
+pub(super) const SELECT_PAST: &str = "
+    SELECT identity, stamp, watched, longest, purged FROM past WHERE one = 1";
 
 pub(super) const SELECT_RELEASED: &str = "
     SELECT token FROM elections WHERE key = ?1 AND released = 1";
 
-pub(super) const KEEP_HISTORY: &str = "
-    INSERT INTO history (one, identity, known_since, longest_ttl, ahead, purged) VALUES (1, ?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, longest_ttl = ?3, ahead = ?4, purged = ?5";
+pub(super) const KEEP_PAST: &str = "
+    REPLACE INTO past (one, identity, stamp, watched, longest, purged) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
 
-/// The latest time that the file has recorded. A renewal may have set the history to begin a TTL after
-/// it, and has written down its own time too.
-const LAST_KNOWN: &str = "
-    SELECT max(0, coalesce((SELECT known_since - longest_ttl FROM history), 0),
-        coalesce((SELECT max(written_at) FROM elections), 0))";
-
-/// The file's history, of any writer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Past {
-    /// Written in this boot and time namespace, in the file as it is now.
-    pub(super) is_ours: bool,
-    pub(super) known_since: Instant,
-    pub(super) longest_ttl: Duration,
-    /// By how much the file's time is ahead of the writer's `CLOCK_BOOTTIME`, in microseconds.
-    pub(super) ahead: i64,
-    /// The highest token among the records that were purged.
-    pub(super) purged: Option<Token>,
-}
+/// The identities in the file as the contract compares them: of this boot, this time namespace and the file as it is
+/// now, or another one.
+pub(super) const OURS: u128 = 1;
+const OTHERS: u128 = 0;
 
 /// One election.
 #[derive(Debug)]
 pub(super) struct Election {
     pub(super) record: Record,
-    name: String,
-    metadata: Vec<u8>,
+    pub(super) profile: Profile,
 }
 
 impl Election {
-    /// The holder of a live lease.
-    pub(super) fn incumbent(self, now: Instant) -> Option<Incumbent> {
-        let Self { record, name, metadata } = self;
-        record.is_live(now).then(|| {
-            let remaining = record.remaining(now);
-            Incumbent::new(record.token, record.holder, name, Bytes::from(metadata), remaining)
-                .with_ttl(record.ttl)
-        })
-    }
-
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let token = row.get(0)?;
         let record = Record {
-            token: u64::try_from(token).ok().and_then(Token::new).ok_or(out_of_range(0, token))?,
+            token: Token::new(number(row, 0)?).ok_or(out_of_range(0, 0))?,
             holder: HolderId::from_bits(u128::from_be_bytes(row.get(1)?)),
-            lease_end: instant(row, 2)?,
-            ttl: duration(row, 3)?,
-            quarantine: match row.get_ref(4)? {
-                ValueRef::Null => None,
-                _ => Some(duration(row, 4)?),
-            },
-            released: match row.get(5)? {
+            number: RequestId::new(number(row, 2)?).ok_or(out_of_range(2, 0))?,
+            released: match row.get(3)? {
                 0 => false,
                 1 => true,
-                other => return Err(out_of_range(5, other)),
+                other => return Err(out_of_range(3, other)),
             },
+            reservation: named(row, 4, |name, reserve| Reservation { name, reserve })?,
+            ttl: duration(row, 6)?,
+            quarantine: duration(row, 7)?,
+            wanted: wish(row, 8)?,
+            asked: named(row, 9, |name, defer| Asked { name, defer })?,
+            written: Instant::ORIGIN + duration(row, 11)?,
         };
-        within(row, 6, "the name", Profile::NAME_MOST)?;
-        within(row, 7, "the metadata", Profile::METADATA_MOST)?;
-        Ok(Self { record, name: row.get(6)?, metadata: row.get(7)? })
+        Ok(Self { record, profile: profile(row)? })
     }
 }
 
@@ -107,21 +88,13 @@ impl Database {
         awaited: impl Fn() -> bool,
     ) -> Result<Option<Election>, SqliteError> {
         self.handle
-            .patiently(awaited, || {
-                let mut select = self.handle.connection.prepare_cached(SELECT_ELECTION)?;
-                select.query_row([key.as_str()], Election::read).optional()
-            })
+            .patiently(awaited, || self.first(SELECT_ELECTION, &[&key.as_str()], Election::read))
             .map_err(|error| error.about(|| format!("the record of {key:?}")))
     }
 
     /// The tenure that released the lease, if no candidate has acquired it since.
     pub(super) fn released(&self, key: &Key) -> Result<Option<Token>, SqliteError> {
-        let mut select = self
-            .handle
-            .connection
-            .prepare_cached(SELECT_RELEASED)
-            .map_err(|error| self.handle.failed(error))?;
-        let token = select.query_row([key.as_str()], |row| row.get(0)).optional();
+        let token = self.first(SELECT_RELEASED, &[&key.as_str()], |row| row.get(0));
         let token: Option<i64> = token.map_err(|error| self.handle.failed(error))?;
         // An invalid token is damage, which the next request reports.
         Ok(token.and_then(|token| Token::try_from(token).ok()))
@@ -135,73 +108,71 @@ impl Database {
         )
     }
 
-    /// Writes the record, and with a grant the profile too.
-    pub(super) fn keep_election(
+    /// Writes the record of a grant with its profile.
+    pub(super) fn grant(
         &self,
         key: &Key,
         record: &Record,
-        profile: Option<&Profile>,
-        now: Instant,
+        profile: &Profile,
     ) -> Result<(), SqliteError> {
-        let Record { token, holder, lease_end, ttl, quarantine, released } = *record;
-        let (key, now) = (key.as_str(), micros(now));
-        let (lease_end, ttl) = (micros(lease_end), micros_of(ttl));
-        let quarantine = quarantine.map(micros_of);
-        let Some(profile) = profile else {
-            return self.execute(CHANGE, params![key, lease_end, ttl, released, now]).map(drop);
-        };
-        let Ok(number) = i64::try_from(token) else {
-            let what = format!("{token} is no token that could have been granted");
-            return Err(SqliteError::Damaged { path: self.handle.path.clone(), what });
-        };
+        let Record { token, holder, number, released, ttl, quarantine, written, .. } = *record;
+        let (token, number) = (self.column(token.get())?, self.column(number.get())?);
         let holder = holder.to_bits().to_be_bytes();
-        let (name, metadata) = (profile.name(), &profile.metadata()[..]);
-        let lease =
-            params![key, number, holder, lease_end, ttl, quarantine, released, name, metadata, now];
-        self.execute(GRANT, lease).map(drop)
+        let (ttl, quarantine, written) = (micros(ttl), micros(quarantine), instant(written));
+        let (key, name, metadata) = (key.as_str(), profile.name(), &profile.metadata()[..]);
+        let row =
+            params![key, token, holder, number, released, ttl, quarantine, written, name, metadata];
+        self.execute(GRANT, row).map(drop)
     }
 
-    /// The file's history; `None` before the first grant.
+    pub(super) fn renew(&self, key: &Key, renewed: &Record) -> Result<(), SqliteError> {
+        let number = self.column(renewed.number.get())?;
+        let row = params![key.as_str(), number, instant(renewed.written)];
+        self.execute(RENEW, row).map(drop)
+    }
+
+    /// Writes all that may change during a tenure.
+    pub(super) fn change(&self, key: &Key, record: &Record) -> Result<(), SqliteError> {
+        let Record { number, released, reservation, wanted, asked, written, .. } = *record;
+        let number = self.column(number.get())?;
+        let bytes = |name: NameId| name.to_bits().to_be_bytes();
+        let (reserved_for, reserve) =
+            reservation.map(|kept| (bytes(kept.name), micros(kept.reserve))).unzip();
+        let wanted = wanted.map(|wish| match wish {
+            Wish::Anybody => Vec::new(),
+            Wish::Name(name) => bytes(name).to_vec(),
+        });
+        let (asked, defer) = asked.map(|asked| (bytes(asked.name), micros(asked.defer))).unzip();
+        let (key, written) = (key.as_str(), instant(written));
+        let row =
+            params![key, number, released, reserved_for, reserve, wanted, asked, defer, written];
+        self.execute(CHANGE, row).map(drop)
+    }
+
+    /// The file's past; `None` before the first request.
     pub(super) fn past(&self, awaited: impl Fn() -> bool) -> Result<Option<Past>, SqliteError> {
         let read = |row: &Row<'_>| {
             let identity: String = row.get(0)?;
-            let is_ours = self.place.identity.wrote(&identity);
-            let (known_since, longest_ttl) = (instant(row, 1)?, duration(row, 2)?);
-            let purged = row.get(4)?;
-            let purged = u64::try_from(purged).map_err(|_| out_of_range(4, purged))?;
-            let (ahead, purged) = (row.get(3)?, Token::new(purged));
-            Ok(Past { is_ours, known_since, longest_ttl, ahead, purged })
+            Ok(Past {
+                identity: if identity == self.place.identity { OURS } else { OTHERS },
+                stamp: Stamp::from_bits(u128::from_be_bytes(row.get(1)?)),
+                watched: duration(row, 2)?,
+                longest: duration(row, 3)?,
+                purged: Token::new(number(row, 4)?),
+            })
         };
         self.handle
-            .patiently(awaited, || {
-                self.handle
-                    .connection
-                    .prepare_cached(SELECT_HISTORY)?
-                    .query_row([], read)
-                    .optional()
-            })
-            .map_err(|error| error.about(|| "its history".to_owned()))
+            .patiently(awaited, || self.first(SELECT_PAST, &[], read))
+            .map_err(|error| error.about(|| "its past".to_owned()))
     }
 
-    /// The latest time that the file has recorded, in microseconds of the file's time.
-    pub(super) fn last_known(&self) -> Result<i64, SqliteError> {
-        self.handle
-            .connection
-            .prepare_cached(LAST_KNOWN)
-            .and_then(|mut select| select.query_row([], |row| row.get(0)))
-            .map_err(|error| self.handle.failed(error))
-    }
-
-    /// Writes the history with our identity.
-    pub(super) fn keep_history(&self, history: &History, ahead: i64) -> Result<(), SqliteError> {
-        let known_since = micros(history.known_since);
-        let longest_ttl = micros_of(history.longest_ttl);
-        let identity = &self.place.identity.text;
-        let purged = history.purged.map_or(0, Token::get);
-        // As any token of a record, it came from such a column.
-        let purged = i64::try_from(purged).unwrap_or(i64::MAX);
-        let history = params![identity, known_since, longest_ttl, ahead, purged];
-        self.execute(KEEP_HISTORY, history).map(drop)
+    /// Writes the past of our identity.
+    pub(super) fn keep_past(&self, past: &Past) -> Result<(), SqliteError> {
+        let Past { stamp, watched, longest, purged, .. } = *past;
+        let (stamp, purged) = (stamp.to_bits().to_be_bytes(), purged.map_or(0, Token::get));
+        let purged = self.column(purged)?;
+        let row = params![self.place.identity, stamp, micros(watched), micros(longest), purged];
+        self.execute(KEEP_PAST, row).map(drop)
     }
 
     /// Returns how many rows have changed.
@@ -212,43 +183,74 @@ impl Database {
             .and_then(|mut statement| statement.execute(values))
             .map_err(|error| self.handle.failed(error))
     }
+
+    /// The first row, if there is one.
+    fn first<T>(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        self.handle.connection.prepare_cached(sql)?.query_row(values, read).optional()
+    }
+
+    /// Columns are signed: a higher number is refused rather than kept as another one.
+    fn column(&self, number: u64) -> Result<i64, SqliteError> {
+        i64::try_from(number).map_err(|_| {
+            let what = format!("{number} is above all numbers that it can keep ({})", i64::MAX);
+            SqliteError::Damaged { path: self.handle.path.clone(), what }
+        })
+    }
 }
 
-/// An instant in microseconds, as the file keeps it.
-pub(super) fn micros(instant: Instant) -> i64 {
-    i64::try_from(instant.as_nanos() / 1_000).unwrap_or(i64::MAX)
+fn instant(instant: Instant) -> i64 {
+    micros(instant.since(Instant::ORIGIN))
 }
 
-/// The most that a column may hold: as many microseconds as an instant can count.
-const MICROS_MOST: u64 = u64::MAX / 1_000;
-
-pub(super) fn micros_of(duration: Duration) -> i64 {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(MICROS_MOST);
-    i64::try_from(micros).unwrap_or(i64::MAX)
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Checks that a part of the profile is not longer than any candidate's.
-fn within(row: &Row<'_>, column: usize, what: &'static str, most: usize) -> rusqlite::Result<()> {
-    let value = row.get_ref(column)?;
-    let length = value.as_bytes_or_null().map_or(0, |bytes| bytes.map_or(0, <[u8]>::len));
-    check(what, length, 0, most).map_err(|error| {
-        Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
-    })
-}
-
-fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Instant> {
-    Ok(Instant::from_nanos(micros_in(row, column)? * 1_000))
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| out_of_range(column, number))
 }
 
 fn duration(row: &Row<'_>, column: usize) -> rusqlite::Result<Duration> {
-    micros_in(row, column).map(Duration::from_micros)
+    let micros = number(row, column)?;
+    let fits = Some(micros).filter(|micros| *micros <= MOST).map(Duration::from_micros);
+    fits.ok_or(out_of_range(column, i64::try_from(micros).unwrap_or(i64::MAX)))
 }
 
-/// Microseconds that the file keeps.
-fn micros_in(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    let micros: i64 = row.get(column)?;
-    let fits = u64::try_from(micros).ok().filter(|micros| *micros <= MICROS_MOST);
-    fits.ok_or(out_of_range(column, micros))
+fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<NameId>> {
+    let bits = row.get::<_, Option<[u8; 16]>>(column)?;
+    Ok(bits.map(|bits| NameId::from_bits(u128::from_be_bytes(bits))))
+}
+
+/// A name with the duration in the next column.
+fn named<T>(
+    row: &Row<'_>,
+    column: usize,
+    of: impl FnOnce(NameId, Duration) -> T,
+) -> rusqlite::Result<Option<T>> {
+    let Some(name) = name(row, column)? else { return Ok(None) };
+    Ok(Some(of(name, duration(row, column + 1)?)))
+}
+
+/// A wish for any candidate is kept as an empty name.
+fn wish(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Wish>> {
+    match row.get_ref(column)?.as_blob_or_null()? {
+        Some([]) => Ok(Some(Wish::Anybody)),
+        None | Some(_) => Ok(name(row, column)?.map(Wish::Name)),
+    }
+}
+
+/// Checks that the profile is not longer than any candidate's.
+fn profile(row: &Row<'_>) -> rusqlite::Result<Profile> {
+    let (name, metadata): (String, Vec<u8>) = (row.get(12)?, row.get(13)?);
+    Profile::new(name, metadata).map_err(|error| {
+        Error::FromSqlConversionFailure(12, rusqlite::types::Type::Text, Box::new(error))
+    })
 }
 
 fn out_of_range(column: usize, value: i64) -> Error {

@@ -14,8 +14,8 @@ use crate::store::{
     Key, Reply, Request, Store, StoreError, StoreTraits, Watched, are_renewals, each_alone,
 };
 
-/// So many renewals take half a millisecond besides their commit, which is one for all of them.
-const RENEWALS_IN_CALL: usize = 32;
+/// So many renewals take half a millisecond besides their commit, which is one for all of them; looks take less.
+const IN_CALL: usize = 32;
 
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
 ///
@@ -33,7 +33,8 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn traits(&self) -> StoreTraits {
-        StoreTraits { renewals_in_call: RENEWALS_IN_CALL, ..StoreTraits::new("sqlite") }
+        let (renewals_in_call, looks_in_call) = (IN_CALL, IN_CALL);
+        StoreTraits { renewals_in_call, looks_in_call, ..StoreTraits::new("sqlite") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -47,7 +48,8 @@ impl Store for Sqlite {
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
-        if !are_renewals(&requests) {
+        let is_look = |request: &Request| matches!(request, Request::Look { .. });
+        if !are_renewals(&requests) && !requests.iter().all(|(_, request)| is_look(request)) {
             return each_alone(self, requests).await;
         }
         let count = requests.len();

@@ -18,8 +18,8 @@ use super::error::SqliteError;
 use super::purge::{Page, purge};
 use super::rights;
 use super::step::{Replies, step};
-use super::time::Clocks;
 use super::waiting::{Poller, Waiting};
+use crate::store::purge::Watches;
 use crate::store::{Key, Reply, Request};
 
 /// The longest pause after a step of a purge, in which this process asks for nothing else.
@@ -35,7 +35,7 @@ enum Task {
     Purge(Purge),
 }
 
-/// One request, or many renewals.
+/// One request, or many renewals or looks.
 struct Job {
     requests: Vec<(Key, Request)>,
     answer: oneshot::Sender<Answer>,
@@ -108,13 +108,16 @@ struct File {
     waiting: Arc<Waiting>,
     open: Option<Database>,
     poller: Poller,
+    /// What purges have seen.
+    watches: Watches,
     /// Whether the rights of other users were checked.
     warned: bool,
 }
 
 impl File {
     fn new(config: SqliteConfig, waiting: Arc<Waiting>) -> Self {
-        Self { config, waiting, open: None, poller: Poller::new(), warned: false }
+        let (poller, watches) = (Poller::new(), Watches::default());
+        Self { config, waiting, open: None, poller, watches, warned: false }
     }
 
     /// Until the last handle is gone, one task at a time.
@@ -143,7 +146,7 @@ impl File {
             return;
         }
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| step(database, Clocks::read, &requests, awaited));
+            .and_then(|database| step(database, &requests, awaited));
         match &outcome {
             Ok(replies) => {
                 for ((key, _), reply) in requests.iter().zip(replies) {
@@ -168,7 +171,7 @@ impl File {
         }
         let began = Instant::now();
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| purge(database, &after, age, awaited));
+            .and_then(|database| purge(database, &mut self.watches, &after, age, awaited));
         if let Err(error) = &outcome {
             self.failed(error);
         }
