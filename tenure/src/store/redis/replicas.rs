@@ -17,6 +17,7 @@ impl Replicas {
     pub(super) fn wait_after(&self, request: &Request) -> Option<Cmd> {
         let counts = match request {
             Request::Acquire { .. } | Request::Renew { .. } => self.least > 0,
+            Request::Look { .. } | Request::Ask { .. } | Request::Want { .. } => false,
             Request::Release { .. } | Request::Describe { .. } => false,
             Request::Observe | Request::Notify { .. } => false,
         };

@@ -4,10 +4,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tenure_core::contract::Record;
+use tenure_core::{Asked, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast, Wish};
 
 use crate::store::error::sanitized;
-use crate::store::{Incumbent, Key, Profile, Reply, Request, StoreError, StoreErrorKind};
-use crate::{HolderId, Token};
+use crate::store::{Key, Profile, Reply, Request, Shown, StoreError, StoreErrorKind};
+use crate::{HolderId, Instant, Token};
 
 /// One element of a script's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +21,10 @@ pub(super) enum Field<'a> {
 }
 
 /// The largest integer that Lua's numbers hold exactly.
-const EXACT: u64 = 1 << 53;
+pub(super) const EXACT: u64 = 1 << 53;
 
 /// The most fields that a script returns.
-const MOST: usize = 7;
+const MOST: usize = 19;
 
 /// A reply of the server, as a client holds it.
 pub(super) trait ReplyValue: Sized {
@@ -33,20 +35,26 @@ pub(super) trait ReplyValue: Sized {
     fn field(&self) -> Field<'_>;
 }
 
-/// The reply to each request of one call. Scripts for more than one request answer with an array of answers.
+/// The reply to each request of one call. Scripts for more than one request answer with an array of answers, or with
+/// one refusal of all.
 pub(super) fn read_all<V: ReplyValue>(
     requests: &[(Key, Request)],
     value: &V,
 ) -> Vec<Result<Reply, StoreError>> {
+    let all = value.elements().unwrap_or_default();
     let each = requests.iter().enumerate();
     each.map(|(place, (_, request))| {
         let answer = match request {
-            Request::Acquire { .. } | Request::Renew { .. } => {
-                let all = value.elements().filter(|all| all.len() == requests.len());
-                all.map(|all| &all[place])
-            }
-            Request::Release { .. } | Request::Describe { .. } => Some(value),
-            Request::Observe | Request::Notify { .. } => Some(value),
+            _ if matches!(all.first().map(V::field), Some(Field::Text(_))) => Some(value),
+            Request::Acquire { .. }
+            | Request::Look { .. }
+            | Request::Ask { .. }
+            | Request::Observe
+            | Request::Renew { .. } => all.get(place).filter(|_| all.len() == requests.len()),
+            Request::Release { .. }
+            | Request::Want { .. }
+            | Request::Describe { .. }
+            | Request::Notify { .. } => Some(value),
         };
         match answer.and_then(V::elements) {
             Some(fields) => read(request, fields.iter().map(V::field)),
@@ -81,42 +89,76 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     use Field::{Number, Text};
     let [Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
     Ok(match (*word, rest) {
-        (b"granted", &[Number(token), Number(wait)]) => {
-            Reply::Granted { token: token_of(token)?, wait: duration(wait)? }
+        (b"granted", &[Number(token)]) => Reply::Granted { token: token_of(token)? },
+        (b"not", rest) => Reply::Not(shown(rest)?),
+        (b"at", rest) => Reply::At(shown(rest)?),
+        (b"renewed", &[Text(asked), Text(defer), Text(wanted), Text(stamp), Number(longest)]) => {
+            Reply::Renewed {
+                asked: asked_of(asked, defer)?,
+                wanted: wish_of(wanted)?,
+                past: past_of(stamp, longest)?,
+            }
         }
-        (
-            b"held",
-            &[
-                Number(token),
-                Number(remaining),
-                Text(holder),
-                Text(name),
-                Text(metadata),
-                Number(ttl),
-            ],
-        ) => {
-            let (token, remaining) = (token_of(token)?, duration(remaining)?);
-            let name = String::from_utf8_lossy(fits("name", name, Profile::NAME_MOST)?);
-            let metadata = fits("metadata", metadata, Profile::METADATA_MOST)?;
-            let metadata = Bytes::copy_from_slice(metadata);
-            let incumbent = Incumbent::new(token, holder_of(holder)?, name, metadata, remaining);
-            Reply::Held(incumbent.with_ttl(duration(ttl)?))
-        }
-        (b"contradicted", &[Number(ttl), Number(quarantine)]) => Reply::Refused {
-            ttl: duration(ttl)?,
-            // 0 stands for none.
-            quarantine: Some(duration(quarantine)?).filter(|quarantine| !quarantine.is_zero()),
-        },
-        (b"stale", &[Number(last)]) => Reply::Stale { last: token_of(last)? },
-        (b"renewed", []) => Reply::Renewed,
         (b"superseded", &[Number(last)]) => Reply::Superseded { last: Token::new(exact(last)?) },
         (b"released", []) => Reply::Released,
         (b"not_held", []) => Reply::NotHeld,
         (b"described", []) => Reply::Described,
+        (b"noted", []) => Reply::Noted,
+        (b"not_noted", []) => Reply::NotNoted,
         (b"vacant", []) => Reply::Vacant,
         (b"notified", &[Number(to)]) => Reply::Notified { token: token_of(to)? },
         (b"refused", [Text(why), detail @ ..]) => return Err(refused(why, detail)),
         _ => return Err(unexpected(fields)),
+    })
+}
+
+/// What waiting candidates are told: of the record, what the scripts read of it, in their order.
+fn shown(fields: &[Field<'_>]) -> Result<Shown, StoreError> {
+    use Field::{Number, Text};
+    let &[Number(last), Number(now), Text(stamp), Number(longest), ref rest @ ..] = fields else {
+        return Err(unexpected(fields));
+    };
+    let (record, profile) = match rest {
+        [] => (None, None),
+        [Text(name), Text(metadata), fields @ ..] => {
+            // A name that no candidate has written is not shown: decisions do not rest on it.
+            let name = String::from_utf8_lossy(name);
+            let profile = Profile::new(name, Bytes::copy_from_slice(metadata)).ok();
+            (Some(record(fields)?), profile)
+        }
+        _ => return Err(unexpected(fields)),
+    };
+    let (last, past) = (Token::new(exact(last)?), past_of(stamp, longest)?);
+    Ok(Shown { sight: Sight { last, record, past, now: instant(exact(now)?) }, profile })
+}
+
+fn record(fields: &[Field<'_>]) -> Result<Record, StoreError> {
+    let mut texts = [&b""[..]; 12];
+    if fields.len() != texts.len() {
+        return Err(unexpected(fields));
+    }
+    for (text, field) in texts.iter_mut().zip(fields) {
+        let Field::Text(found) = field else { return Err(damaged("it lacks a field")) };
+        *text = found;
+    }
+    let [token, holder, number, released, ttl, quarantine, asked, defer, wanted, to, reserve, at] =
+        texts;
+    let number = whole(number).map(RequestId::new)?;
+    let reservation = match to {
+        b"" => None,
+        to => Some(Reservation { name: name_of(to)?, reserve: duration(reserve)? }),
+    };
+    Ok(Record {
+        token: whole(token).map(Token::new)?.ok_or_else(|| damaged("its token is 0"))?,
+        holder: HolderId::from_bits(bits(holder)?),
+        number: number.ok_or_else(|| damaged("its number is 0"))?,
+        released: released == b"1",
+        reservation,
+        ttl: duration(ttl)?,
+        quarantine: duration(quarantine)?,
+        wanted: wish_of(wanted)?,
+        asked: asked_of(asked, defer)?,
+        written: instant(whole(at)?),
     })
 }
 
@@ -175,7 +217,18 @@ fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
             let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
             return server_error(code, text);
         }
-        b"record" => (StoreErrorKind::BadRecord, "its fields do not hold what they should"),
+        b"older" => {
+            let key = match detail {
+                [Field::Text(key)] => String::from_utf8_lossy(key),
+                _ => "".into(),
+            };
+            let detail = format_args!(
+                "it is of an earlier version of tenure: stop all candidates of that version, and remove it by DEL {key}"
+            );
+            return StoreError::showing(StoreErrorKind::BadRecord, detail);
+        }
+        b"record" => return damaged("its fields do not hold what they should"),
+        b"token" => return damaged("a candidate knows a token of 2^53 or more"),
         b"withheld" => return withheld(detail),
         _ => (StoreErrorKind::Refused, ""),
     };
@@ -210,20 +263,47 @@ fn damaged(detail: impl Display) -> StoreError {
     StoreError::showing(StoreErrorKind::BadRecord, detail)
 }
 
-/// Checks a length: no candidate has written a longer name or longer metadata.
-fn fits<'a>(what: &str, text: &'a [u8], most: usize) -> Result<&'a [u8], StoreError> {
-    if text.len() <= most {
-        return Ok(text);
-    }
-    let length = text.len();
-    Err(damaged(format_args!("the incumbent's {what} has {length} bytes; it may have {most}")))
+fn past_of(stamp: &[u8], longest: i64) -> Result<Option<UnwatchedPast>, StoreError> {
+    Ok(match stamp {
+        b"" => None,
+        stamp => Some(UnwatchedPast {
+            stamp: Stamp::from_bits(bits(stamp)?),
+            longest: Duration::from_micros(exact(longest)?),
+        }),
+    })
 }
 
-fn holder_of(text: &[u8]) -> Result<HolderId, StoreError> {
-    let bits = std::str::from_utf8(text).ok().and_then(|text| u128::from_str_radix(text, 16).ok());
+fn asked_of(name: &[u8], defer: &[u8]) -> Result<Option<Asked>, StoreError> {
+    Ok(match name {
+        b"" => None,
+        name => Some(Asked { name: name_of(name)?, defer: duration(defer)? }),
+    })
+}
+
+fn wish_of(text: &[u8]) -> Result<Option<Wish>, StoreError> {
+    Ok(match text {
+        b"" => None,
+        b"any" => Some(Wish::Anybody),
+        name => Some(Wish::Name(name_of(name)?)),
+    })
+}
+
+fn name_of(text: &[u8]) -> Result<NameId, StoreError> {
+    bits(text).map(NameId::from_bits)
+}
+
+/// Reads an identity.
+fn bits(text: &[u8]) -> Result<u128, StoreError> {
+    let digits = std::str::from_utf8(text).ok().filter(|text| text.len() == 32);
     let shown = || sanitized(String::from_utf8_lossy(text), TEXT_MOST);
-    bits.map(HolderId::from_bits)
-        .ok_or_else(|| damaged(format_args!("its holder is {:?}, and no identity", shown())))
+    digits
+        .and_then(|digits| u128::from_str_radix(digits, 16).ok())
+        .ok_or_else(|| damaged(format_args!("{:?} in it is no identity", shown())))
+}
+
+fn whole(text: &[u8]) -> Result<u64, StoreError> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.map_or_else(|| Err(damaged("a number of it can't be read")), exact)
 }
 
 fn exact(number: i64) -> Result<u64, StoreError> {
@@ -235,8 +315,12 @@ fn token_of(number: i64) -> Result<Token, StoreError> {
     Token::new(exact(number)?).ok_or_else(|| damaged("its token is 0"))
 }
 
-fn duration(micros: i64) -> Result<Duration, StoreError> {
-    exact(micros).map(Duration::from_micros)
+fn duration(text: &[u8]) -> Result<Duration, StoreError> {
+    whole(text).map(Duration::from_micros)
+}
+
+fn instant(micros: u64) -> Instant {
+    Instant::ORIGIN + Duration::from_micros(micros)
 }
 
 #[cfg(test)]
@@ -247,47 +331,69 @@ mod tests {
         Field::Text(text.as_bytes())
     }
 
+    const ID: &str = "000000000000000000000000000000ff";
+
+    /// What a script shows of an election with that holder and name.
+    fn at(holder: &'static str, name: &'static str) -> Vec<Field<'static>> {
+        let numbers = [Field::Number(7), Field::Number(9), text(ID), Field::Number(1_500)];
+        let record = ["7", holder, "3", "1", "15", "16", "", "0", "any", ID, "5", "8"].map(text);
+        let people = [text(name), text("meta")];
+        [&[text("at")][..], &numbers, &people, &record].concat()
+    }
+
     #[test]
     fn reads_what_the_scripts_return() {
         let token = Token::new(7).unwrap();
-        assert_eq!(
-            decode(&[text("granted"), Field::Number(7), Field::Number(1_500)]).unwrap(),
-            Reply::Granted { token, wait: Duration::from_micros(1_500) }
-        );
-        assert_eq!(
-            decode(&[text("superseded"), Field::Number(0)]).unwrap(),
-            Reply::Superseded { last: None }
-        );
-        let held = [
-            text("held"),
-            Field::Number(7),
-            Field::Number(9),
-            text("00ff"),
-            text("worker"),
-            text(""),
-            Field::Number(15_000_000),
-        ];
-        let Reply::Held(incumbent) = decode(&held).unwrap() else { panic!("held") };
-        assert_eq!((incumbent.token, incumbent.name.as_str()), (token, "worker"));
-        assert_eq!(incumbent.ttl, Duration::from_secs(15));
-        for (declared, quarantine) in [(0, None), (2_000_000, Some(Duration::from_secs(2)))] {
-            assert_eq!(
-                decode(&[text("contradicted"), Field::Number(9), Field::Number(declared)]).unwrap(),
-                Reply::Refused { ttl: Duration::from_micros(9), quarantine }
-            );
-        }
+        let granted = decode(&[text("granted"), Field::Number(7)]).unwrap();
+        assert_eq!(granted, Reply::Granted { token });
+        let superseded = decode(&[text("superseded"), Field::Number(0)]).unwrap();
+        assert_eq!(superseded, Reply::Superseded { last: None });
+        let renewed = [text("renewed"), text(ID), text("4"), text(""), text(""), Field::Number(0)];
+        let asked = Asked { name: NameId::from_bits(255), defer: Duration::from_micros(4) };
+        let renewed = decode(&renewed).unwrap();
+        assert_eq!(renewed, Reply::Renewed { asked: Some(asked), wanted: None, past: None });
+
+        let Reply::At(Shown { sight, profile }) = decode(&at(ID, "worker")).unwrap() else {
+            panic!("an election is shown")
+        };
+        let past = sight.past.unwrap();
+        assert_eq!((past.stamp, past.longest.as_micros()), (Stamp::from_bits(255), 1_500));
+        assert_eq!((sight.last, sight.now), (Some(token), instant(9)));
+        let record = sight.record.unwrap();
+        let reserve = Duration::from_micros(5);
+        let kept = Reservation { name: NameId::from_bits(255), reserve };
+        assert_eq!((record.released, record.reservation), (true, Some(kept)));
+        assert_eq!((record.wanted, record.asked), (Some(Wish::Anybody), None));
+        assert_eq!(profile.unwrap().name(), "worker");
+
+        let vacant = [text("at"), Field::Number(0), Field::Number(9), text(""), Field::Number(0)];
+        let Reply::At(Shown { sight, profile: None }) = decode(&vacant).unwrap() else {
+            panic!("nobody is shown")
+        };
+        assert_eq!((sight.last, sight.record, sight.past), (None, None, None));
+    }
+
+    #[test]
+    fn names_that_no_candidate_wrote_are_not_shown() {
+        let Reply::At(Shown { sight, profile: None }) = decode(&at(ID, "")).unwrap() else {
+            panic!("no name")
+        };
+        assert!(sight.record.is_some());
     }
 
     #[test]
     fn anything_else_is_unknown() {
+        let mut longer = at(ID, "worker");
+        longer.push(text(""));
         for fields in [
             &[][..],
             &[text("granted")],
-            &[text("granted"), text("7"), Field::Number(0)],
+            &[text("granted"), text("7")],
             &[text("renewed"), Field::Number(1)],
             &[Field::Number(1)],
             &[Field::Other],
             &[text("hello")],
+            &longer,
         ] {
             let error = decode(fields).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
@@ -296,21 +402,15 @@ mod tests {
 
     #[test]
     fn impossible_values_are_a_damaged_record() {
-        fn held<'a>(holder: &'a str, name: &'a str) -> [Field<'a>; 7] {
-            let [holder, name] = [holder, name].map(|text| Field::Text(text.as_bytes()));
-            let (a, b) = (Field::Number(7), Field::Number(9));
-            [Field::Text(b"held"), a, b, holder, name, Field::Text(b""), b]
-        }
-        let long = "x".repeat(Profile::NAME_MOST + 1);
+        let mut lacking = at(ID, "worker");
+        lacking[8] = Field::Other;
         for fields in [
-            &[text("granted"), Field::Number(0), Field::Number(0)][..],
-            &[text("granted"), Field::Number(-7), Field::Number(0)],
-            &[text("granted"), Field::Number(7), Field::Number(-1)],
-            &[text("granted"), Field::Number(1 << 53), Field::Number(0)],
-            &[text("stale"), Field::Number(0)],
+            &[text("granted"), Field::Number(0)][..],
+            &[text("granted"), Field::Number(-7)],
+            &[text("granted"), Field::Number(1 << 53)],
             &[text("superseded"), Field::Number(i64::MIN)],
-            &held("worker", "w"),
-            &held("00ff", &long),
+            &at("worker", "w"),
+            &lacking,
         ] {
             let error = decode(fields).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{fields:?}");
@@ -320,11 +420,9 @@ mod tests {
     #[test]
     fn an_answer_to_another_request_is_unknown() {
         let (holder, token) = (HolderId::from_bits(1), Token::FIRST);
-        let release = Request::Release { holder, token };
+        let release = Request::Release { holder, token, reservation: None };
         assert_eq!(read(&release, [text("released")]).unwrap(), Reply::Released);
-        for fields in
-            [&[text("renewed")][..], &[text("vacant")], &[text("stale"), Field::Number(7)]]
-        {
+        for fields in [&[text("noted")][..], &[text("vacant")], &at(ID, "worker")] {
             let error = read(&release, fields.iter().copied()).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
         }
@@ -335,6 +433,9 @@ mod tests {
         let error = decode(&[text("refused"), text("eviction"), text("allkeys-lru")]).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Evicting);
         assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
+        let error = decode(&["refused", "older", "{app}:leader:a"].map(text)).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+        assert!(error.to_string().ends_with("remove it by DEL {app}:leader:a"), "{error}");
         let withheld = ["refused", "withheld", "run_id", "", "other_version:1.2"].map(text);
         let error = decode(&withheld).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Withheld);
