@@ -92,6 +92,7 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
         (b"granted", &[Number(token)]) => Reply::Granted { token: token_of(token)? },
         (b"not", rest) => Reply::Not(shown(rest)?),
         (b"at", rest) => Reply::At(shown(rest)?),
+        (b"renewed", []) => Reply::Renewed { asked: None, wanted: None, past: None },
         (b"renewed", &[Text(asked), Text(defer), Text(wanted), Text(stamp), Number(longest)]) => {
             Reply::Renewed {
                 asked: asked_of(asked, defer)?,

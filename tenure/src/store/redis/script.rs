@@ -27,7 +27,9 @@ macro_rules! script {
 
 const ACQUIRE: &str = script!("begin" "past" "server" "show" "acquire");
 const LOOK: &str = script!(allow_oom "begin" "past" "server" "first" "show" "look");
-const RENEW: &str = script!(allow_oom "begin" "past" "server" "first" "renew");
+const RENEW: &str = script!(allow_oom "begin" "past" "renew");
+/// For the first call over a connection, so that later ones cost less.
+const RENEW_FIRST: &str = script!(allow_oom "begin" "past" "server" "first" "renew");
 const RELEASE: &str = script!(allow_oom "begin" "past" "server" "first" "release");
 const WANT: &str = script!(allow_oom "begin" "past" "server" "first" "want");
 const DESCRIBE: &str = script!("describe");
@@ -38,10 +40,11 @@ const PURGE: &str = script!(allow_oom "begin" "past" "server" "first" "purge");
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 9] = [
+pub const SCRIPTS: [(&str, &str); 10] = [
     ("acquire", ACQUIRE),
     ("look", LOOK),
     ("renew", RENEW),
+    ("renew_first", RENEW_FIRST),
     ("release", RELEASE),
     ("want", WANT),
     ("describe", DESCRIBE),
@@ -66,6 +69,7 @@ struct Scripts {
     acquire: Script,
     look: Script,
     renew: Script,
+    renew_first: Script,
     release: Script,
     want: Script,
     describe: Script,
@@ -78,6 +82,7 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     acquire: Script::new(ACQUIRE),
     look: Script::new(LOOK),
     renew: Script::new(RENEW),
+    renew_first: Script::new(RENEW_FIRST),
     release: Script::new(RELEASE),
     want: Script::new(WANT),
     describe: Script::new(DESCRIBE),
@@ -153,6 +158,7 @@ impl Invocation {
             None => &ALL.purge,
             Some(Request::Acquire { .. }) => &ALL.acquire,
             Some(Request::Look { .. } | Request::Ask { .. }) => &ALL.look,
+            Some(Request::Renew { .. }) if matches!(past, PastUse::Compares(_)) => &ALL.renew_first,
             Some(Request::Renew { .. }) => &ALL.renew,
             Some(Request::Release { .. }) => &ALL.release,
             Some(Request::Want { .. }) => &ALL.want,

@@ -4,18 +4,21 @@
 -- ARGV  for each of them: 1 holder   2 token   3 number   4 watched stamp, or ''   5 for how long, us
 --       and then: the connection's number
 local function renew(key, holder, token, id, stamp, watched)
-  local record, refusal = record_of(key)
-  if refusal then return refusal end
-  if not record or record.released or record.holder ~= holder or record[1] ~= token then
-    return {'superseded', record and record.token or past.purged}
+  -- A leader renews all the time, so no more is read than must be.
+  local r = redis.pcall('HMGET', key, 'token', 'holder', 'number', 'released', 'quarantine', 'asked', 'wanted', 'defer')
+  local last, quarantine = whole(r[3]), whole(r[5])
+  if not (r[1] == token and r[2] == holder and r[4] == '0' and last and quarantine) then
+    local record, refusal = record_of(key)
+    return refusal or {'superseded', record and record.token or past.purged}
   end
-  if tonumber(id) > record.number then
-    local asked = record[7] ~= '' and {'asked', '', 'defer', '0'} or {}
-    redis.call('HSET', key, 'number', id, 'written', number(now), unpack(asked))
-    note_watch(stamp, tonumber(watched))
+  if tonumber(id) > last then
+    redis.call('HSET', key, 'number', id, 'written', number(now))
+    if r[6] ~= '' then redis.call('HSET', key, 'asked', '', 'defer', '0') end
+    if stamp ~= '' then note_watch(stamp, tonumber(watched)) end
   end
-  local told = unwatched(record.quarantine)
-  return {'renewed', record[7], record[8], record[9], told and past.stamp or '', told and past.longest or 0}
+  local told = unwatched(quarantine)
+  if not told and r[6] == '' and r[7] == '' then return {'renewed'} end
+  return {'renewed', r[6], r[8], r[7], told and past.stamp or '', told and past.longest or 0}
 end
 
 local answers = {}
