@@ -1,5 +1,6 @@
 //! Random requests: of several holders, with old and wrong numbers, tokens, marks and stamps among them.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tenure::store::{Profile, Request};
@@ -20,12 +21,14 @@ pub(crate) struct Draw {
     marks: Vec<Mark>,
     stamps: Vec<Stamp>,
     tokens: Vec<Token>,
+    /// The last acquires.
+    sent: VecDeque<Request>,
 }
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
-        let (marks, stamps, tokens) = Default::default();
-        Self { state: seed, numbers: 0, holders: [1, 2, 3, 4], marks, stamps, tokens }
+        let (marks, stamps, tokens, sent) = Default::default();
+        Self { state: seed, numbers: 0, holders: [1, 2, 3, 4], marks, stamps, tokens, sent }
     }
 
     /// SplitMix64, below a bound.
@@ -111,6 +114,20 @@ impl Draw {
     }
 
     pub(crate) fn acquire(&mut self, record: Option<&Record>, past: Option<&Past>) -> Request {
+        if self.one_in(8) && !self.sent.is_empty() {
+            // A late duplicate.
+            let place = self.below(self.sent.len());
+            return self.sent[place].clone();
+        }
+        let request = self.new_acquire(record, past);
+        self.sent.push_back(request.clone());
+        if self.sent.len() > 8 {
+            self.sent.pop_front();
+        }
+        request
+    }
+
+    fn new_acquire(&mut self, record: Option<&Record>, past: Option<&Past>) -> Request {
         let last = record.map_or(past.and_then(|past| past.purged), |record| Some(record.token));
         let lost = match self.below(4) {
             0 => None,

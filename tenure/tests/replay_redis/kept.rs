@@ -23,7 +23,7 @@ fn hash(connection: &mut Connection, name: &str) -> Option<Hash> {
 }
 
 fn number(hash: &Hash, field: &str) -> u64 {
-    hash[field].parse().unwrap()
+    hash.get(field).map_or(0, |text| text.parse().unwrap())
 }
 
 fn time(hash: &Hash, field: &str) -> Duration {

@@ -91,7 +91,7 @@ impl<S: Store> World<S> {
         self.plain = connect(&self.server);
         self.identity = kept::identity(&mut self.plain);
         if self.server_was_restarted() || self.draw.one_in(2) {
-            self.trusts = self.draw.one_in(4);
+            self.trusts = self.draw.one_in(3);
             self.store = (self.make)(config(&self.server, self.trusts));
             (self.first, self.watches) = (true, BTreeMap::new());
         }
@@ -215,10 +215,10 @@ impl<S: Store> World<S> {
         let (record, past) = (self.records.get(key).copied(), self.past);
         let (record, past) = (record.as_ref(), past.as_ref());
         match self.draw.below(40) {
-            0 => return self.disturb(),
-            1 => return self.purge(),
-            2 => return self.call(vec![(key, Request::Observe)]),
-            3..=5 => {
+            0 | 1 => return self.disturb(),
+            2 => return self.purge(),
+            3 => return self.call(vec![(key, Request::Observe)]),
+            4..=6 => {
                 let kind = self.draw.below(3);
                 let several = KEYS.map(|key| {
                     let record = self.records.get(key).copied();
@@ -231,11 +231,11 @@ impl<S: Store> World<S> {
                 });
                 self.call(several.into());
             }
-            6..=18 => {
+            7..=19 => {
                 let request = self.draw.acquire(record, past);
                 self.call(vec![(key, request)]);
             }
-            19..=23 => {
+            20..=23 => {
                 let request = self.draw.look(record);
                 self.call(vec![(key, request)]);
             }
@@ -291,7 +291,11 @@ fn replay<S: Store>(name: &str, make: fn(RedisConfig) -> S) {
     (0..turns).for_each(|_| world.turn());
     println!("{name}: {:?}", world.steps);
     for kind in ["Granted", "Not", "At", "Renewed", "Superseded", "Released", "Purged", "Kept"] {
-        assert!(world.steps.contains_key(kind), "no step was answered by {kind}: {:?}", world.steps);
+        assert!(
+            world.steps.contains_key(kind),
+            "no step was answered by {kind}: {:?}",
+            world.steps
+        );
     }
 }
 

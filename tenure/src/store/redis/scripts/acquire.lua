@@ -13,9 +13,9 @@ local trusted = ARGV[#ARGV - 1] == '1'
 local function acquire(key, holder, id, seen, lost, mark, stamp, watched, ttl, quarantine, name, shown, metadata)
   local record, refusal = record_of(key)
   if refusal then return refusal end
-  local last = record and record.token or past.purged
+  local last = record and record.token or purged()
   local mine = record and not record.released and record.holder == holder
-  local grantable = mine or not record and seen >= past.purged
+  local grantable = mine or not record and seen >= last
   if record and not grantable then
     local agrees = quarantine >= record.ttl and record.quarantine >= ttl
     local kept = record[10] ~= '' and record[10] ~= name

@@ -8,6 +8,7 @@
 --
 -- At maxmemory it writes one short value into the past, and frees more. The past keeps the highest token that was deleted.
 local age = tonumber(ARGV[#ARGV - 1])
+local highest = purged()
 local answers = {}
 for place = 1, #KEYS - 1 do
   local record = record_of(KEYS[place])
@@ -16,9 +17,9 @@ for place = 1, #KEYS - 1 do
   if record and past.stamp and now - (whole(record[12]) or now) > age then
     local mark = record.holder .. ':' .. record[3]
     if record.released or mark == ARGV[place] then
-      if record.token > past.purged then
-        past.purged = record.token
-        redis.call('HSET', KEYS[#KEYS], 'purged', number(past.purged))
+      if record.token > highest then
+        highest = record.token
+        redis.call('HSET', KEYS[#KEYS], 'purged', number(highest))
       end
       redis.call('DEL', KEYS[place])
       answers[place] = {'purged'}

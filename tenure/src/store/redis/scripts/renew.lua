@@ -3,26 +3,31 @@
 -- KEYS  the elections' records, and then the past
 -- ARGV  for each of them: 1 holder   2 token   3 number   4 watched stamp, or ''   5 for how long, us
 --       and then: the connection's number
-local function renew(key, holder, token, id, stamp, watched)
-  -- A leader renews all the time, so no more is read than must be.
-  local r = redis.pcall('HMGET', key, 'token', 'holder', 'number', 'released', 'quarantine', 'asked', 'wanted', 'defer')
-  local last, quarantine = whole(r[3]), whole(r[5])
-  if not (r[1] == token and r[2] == holder and r[4] == '0' and last and quarantine) then
-    local record, refusal = record_of(key)
-    return refusal or {'superseded', record and record.token or past.purged}
-  end
-  if tonumber(id) > last then
-    redis.call('HSET', key, 'number', id, 'written', number(now))
-    if r[6] ~= '' then redis.call('HSET', key, 'asked', '', 'defer', '0') end
-    if stamp ~= '' then note_watch(stamp, tonumber(watched)) end
-  end
-  local told = unwatched(quarantine)
-  if not told and r[6] == '' and r[7] == '' then return {'renewed'} end
-  return {'renewed', r[6], r[8], r[7], told and past.stamp or '', told and past.longest or 0}
-end
-
+--
+-- A leader renews all the time, so no more is read than must be.
+local written = number(now)
 local answers = {}
 for place = 1, (#ARGV - 1) / 5 do
-  answers[place] = renew(KEYS[place], unpack(ARGV, 5 * place - 4, 5 * place))
+  local key, a = KEYS[place], 5 * place - 5
+  local id, stamp = ARGV[a + 3], ARGV[a + 4]
+  local r = redis.pcall('HMGET', key, 'token', 'holder', 'number', 'released', 'quarantine', 'asked', 'wanted')
+  local last, quarantine = whole(r[3]), whole(r[5])
+  if not (r[1] == ARGV[a + 2] and r[2] == ARGV[a + 1] and r[4] == '0' and last and quarantine) then
+    local record, refusal = record_of(key)
+    answers[place] = refusal or {'superseded', record and record.token or purged()}
+  else
+    local asked, wanted, defer = r[6] or '', r[7] or '', '0'
+    if asked ~= '' then defer = redis.call('HMGET', key, 'defer')[1] or '' end
+    if tonumber(id) > last then
+      redis.call('HSET', key, 'number', id, 'written', written)
+      if asked ~= '' then redis.call('HSET', key, 'asked', '', 'defer', '0') end
+      if stamp ~= '' then note_watch(stamp, tonumber(ARGV[a + 5])) end
+    end
+    if unwatched(quarantine) then
+      answers[place] = {'renewed', asked, defer, wanted, past.stamp, past.longest}
+    else
+      answers[place] = {'renewed', asked, defer, wanted, '', 0}
+    end
+  end
 end
 return answers

@@ -19,18 +19,19 @@ local function ask_server()
 end
 
 -- A stamp that was never given before: of the server, its time, and what no other request has in common with this one.
-local function stamp_past(salt, watched)
+local function stamp_past(salt, watched, ...)
   past.stamp = string.sub(redis.sha1hex(table.concat({server.identity, time[1], time[2], salt}, ' ')), 1, 32)
-  past.identity, past.watched = server.identity, watched
-  redis.call('HSET', KEYS[#KEYS], 'identity', past.identity, 'stamp', past.stamp, 'watched', number(watched), 'longest',
-    number(past.longest), 'purged', number(past.purged))
+  past.watched = watched
+  redis.call('HSET', KEYS[#KEYS], 'stamp', past.stamp, 'watched', number(watched), ...)
 end
 
 -- A server that the past does not name may have lost grants. `trusted`: a server without a past has lost nothing.
 local function examine(salt, trusted)
   local refusal = ask_server()
   if refusal then return refusal end
-  if past.identity ~= server.identity or not past.stamp then
-    stamp_past(salt, trusted and not past.identity and 4503599627370496 or 0)
-  end
+  past.identity = past.identity or redis.call('HMGET', KEYS[#KEYS], 'identity')[1]
+  if past.identity == server.identity and past.stamp then return end
+  local watched = trusted and not (past.identity or past.stamp) and 4503599627370496 or 0
+  past.identity = server.identity
+  stamp_past(salt, watched, 'identity', past.identity)
 end

@@ -4,7 +4,7 @@
 local function show(word, key, record, quarantine)
   local told = quarantine and unwatched(quarantine)
   local stamp, longest = told and past.stamp or '', told and past.longest or 0
-  if not record then return {word, past.purged, now, stamp, longest} end
+  if not record then return {word, purged(), now, stamp, longest} end
   local name, metadata = redis.call('HSTRLEN', key, 'name'), redis.call('HSTRLEN', key, 'metadata')
   local profile = {'', ''}
   if name <= 128 and metadata <= 4096 then profile = redis.call('HMGET', key, 'name', 'metadata') end
