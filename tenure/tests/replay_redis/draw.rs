@@ -31,7 +31,7 @@ impl Draw {
         Self { state: seed, numbers: 0, holders: [1, 2, 3, 4], marks, stamps, tokens, sent }
     }
 
-    /// SplitMix64, below a bound.
+    /// `SplitMix64`, below a bound.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -129,7 +129,7 @@ impl Draw {
 
     fn new_acquire(&mut self, record: Option<&Record>, past: Option<&Past>) -> Request {
         let last = record.map_or(past.and_then(|past| past.purged), |record| Some(record.token));
-        let lost = match self.below(4) {
+        let loss = match self.below(4) {
             0 => None,
             1 => Some(Loss { last: Some(self.token(record)) }),
             _ => Some(Loss { last }),
@@ -143,7 +143,7 @@ impl Draw {
             holder: self.holder(),
             number: self.number(),
             seen: self.seen(record),
-            lost,
+            lost: loss,
             mark: mark.filter(|_| self.one_in(2)),
             stamp: self.stamp(past),
             ttl: self.time(),

@@ -30,6 +30,7 @@ mod member;
 mod purge;
 #[cfg(feature = "redis")]
 mod redirect;
+mod refusal;
 #[cfg(feature = "redis")]
 mod replicas;
 mod reply;
@@ -38,23 +39,26 @@ mod rounds;
 #[cfg(feature = "redis")]
 mod route;
 mod script;
+mod scripts;
 #[cfg(feature = "redis")]
 mod sentinel;
 #[cfg(feature = "redis")]
 mod session;
+mod shown;
 #[cfg(feature = "redis")]
 mod store;
 mod url;
 mod version;
 #[cfg(feature = "redis")]
 mod wakeup;
+mod words;
 
 pub use config::RedisConfig;
 pub use env::RedisEnvError;
 pub use error::RedisConfigError;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
-pub use script::SCRIPTS;
+pub use scripts::SCRIPTS;
 #[cfg(feature = "redis")]
 pub use store::Redis;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::config::Replicas;
-use super::reply::server_error;
+use super::refusal::server_error;
 use crate::store::{Request, StoreError, StoreErrorKind};
 
 impl Replicas {

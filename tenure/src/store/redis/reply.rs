@@ -1,15 +1,9 @@
 //! Reads the replies of the scripts. Both clients use this module, so that they can't differ.
 
-use std::fmt::Display;
-use std::time::Duration;
-
-use bytes::Bytes;
-use tenure_core::contract::Record;
-use tenure_core::{Asked, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast, Wish};
-
-use crate::store::error::sanitized;
-use crate::store::{Key, Profile, Reply, Request, Shown, StoreError, StoreErrorKind};
-use crate::{HolderId, Instant, Token};
+use super::refusal::{refused, unexpected};
+use super::shown::{asked_of, exact, past_of, shown, token_of, wish_of};
+use crate::Token;
+use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 
 /// One element of a script's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +13,6 @@ pub(super) enum Field<'a> {
     /// Anything that no script returns.
     Other,
 }
-
-/// The largest integer that Lua's numbers hold exactly.
-pub(super) const EXACT: u64 = 1 << 53;
 
 /// The most fields that a script returns.
 const MOST: usize = 19;
@@ -113,220 +104,20 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     })
 }
 
-/// What waiting candidates are told: of the record, what the scripts read of it, in their order.
-fn shown(fields: &[Field<'_>]) -> Result<Shown, StoreError> {
-    use Field::{Number, Text};
-    let &[Number(last), Number(now), Text(stamp), Number(longest), ref rest @ ..] = fields else {
-        return Err(unexpected(fields));
-    };
-    let (record, profile) = match rest {
-        [] => (None, None),
-        [Text(name), Text(metadata), fields @ ..] => {
-            // A name that no candidate has written is not shown: decisions do not rest on it.
-            let name = String::from_utf8_lossy(name);
-            let profile = Profile::new(name, Bytes::copy_from_slice(metadata)).ok();
-            (Some(record(fields)?), profile)
-        }
-        _ => return Err(unexpected(fields)),
-    };
-    let (last, past) = (Token::new(exact(last)?), past_of(stamp, longest)?);
-    Ok(Shown { sight: Sight { last, record, past, now: instant(exact(now)?) }, profile })
-}
-
-fn record(fields: &[Field<'_>]) -> Result<Record, StoreError> {
-    let mut texts = [&b""[..]; 12];
-    if fields.len() != texts.len() {
-        return Err(unexpected(fields));
-    }
-    for (text, field) in texts.iter_mut().zip(fields) {
-        let Field::Text(found) = field else { return Err(damaged("it lacks a field")) };
-        *text = found;
-    }
-    let [token, holder, number, released, ttl, quarantine, asked, defer, wanted, to, reserve, at] =
-        texts;
-    let number = whole(number).map(RequestId::new)?;
-    let reservation = match to {
-        b"" => None,
-        to => Some(Reservation { name: name_of(to)?, reserve: duration(reserve)? }),
-    };
-    Ok(Record {
-        token: whole(token).map(Token::new)?.ok_or_else(|| damaged("its token is 0"))?,
-        holder: HolderId::from_bits(bits(holder)?),
-        number: number.ok_or_else(|| damaged("its number is 0"))?,
-        released: released == b"1",
-        reservation,
-        ttl: duration(ttl)?,
-        quarantine: duration(quarantine)?,
-        wanted: wish_of(wanted)?,
-        asked: asked_of(asked, defer)?,
-        written: instant(whole(at)?),
-    })
-}
-
 /// The result of a request that a call has no answer to.
 pub(super) fn missing() -> Result<Reply, StoreError> {
     Err(StoreError::new(StoreErrorKind::UnexpectedReply, "no answer"))
 }
 
-/// The store's error for an error reply of the server.
-pub(super) fn server_error(code: &str, text: &str) -> StoreError {
-    let kind = match code {
-        "WRONGTYPE" => StoreErrorKind::BadRecord,
-        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
-        // UNBLOCKED is from a primary that was demoted while it waited for its replicas.
-        "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
-        "CLUSTERDOWN" => StoreErrorKind::NoLeader,
-        // A server that can't write its data to disk accepts no more writes.
-        "NOREPLICAS" | "MISCONF" => StoreErrorKind::NotDurable,
-        "OOM" => {
-            let text = sanitized(text, TEXT_MOST);
-            let detail = format!(
-                "{code} {text}; no lease is granted until there is memory (raise maxmemory, or remove \
-                 keys); leaders can still renew"
-            );
-            return StoreError::new(StoreErrorKind::Full, detail);
-        }
-        "MOVED" | "ASK" => {
-            let text = sanitized(text, TEXT_MOST);
-            let detail = format!("{code} {text}; a node of a cluster needs redis+cluster://");
-            return StoreError::new(StoreErrorKind::Refused, detail);
-        }
-        // An error that `redis.call` raises inside a script has its code in the text.
-        _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
-        _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
-        _ if text.contains("READONLY") || text.contains("read only replica") => {
-            StoreErrorKind::NotPrimary
-        }
-        _ => StoreErrorKind::Refused,
-    };
-    match text {
-        "" => StoreError::new(kind, code),
-        _ => StoreError::showing(kind, format_args!("{code} {text}")),
-    }
-}
-
-/// The most bytes that are kept of a server's text in front of our own.
-const TEXT_MOST: usize = 200;
-
-fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
-    let (kind, setting) = match why {
-        b"role" => (StoreErrorKind::NotPrimary, "its role is "),
-        b"eviction" => (StoreErrorKind::Evicting, "its maxmemory-policy is "),
-        b"error" => {
-            let [Field::Text(text), ..] = detail else { return unexpected(detail) };
-            let text = String::from_utf8_lossy(text);
-            let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
-            return server_error(code, text);
-        }
-        b"older" => {
-            let key = match detail {
-                [Field::Text(key)] => String::from_utf8_lossy(key),
-                _ => "".into(),
-            };
-            let detail = format_args!(
-                "it is of an earlier version of tenure: stop all candidates of that version, and remove it by DEL {key}"
-            );
-            return StoreError::showing(StoreErrorKind::BadRecord, detail);
-        }
-        b"record" => return damaged("its fields do not hold what they should"),
-        b"token" => return damaged("a candidate knows a token of 2^53 or more"),
-        b"withheld" => return withheld(detail),
-        _ => (StoreErrorKind::Refused, ""),
-    };
-    let value = match detail {
-        [Field::Text(value), ..] => String::from_utf8_lossy(value),
-        _ => "".into(),
-    };
-    StoreError::showing(kind, format_args!("{setting}{value}"))
-}
-
-fn unexpected(fields: &[Field<'_>]) -> StoreError {
-    StoreError::showing(
-        StoreErrorKind::UnexpectedReply,
-        sanitized(format_args!("{fields:?}"), TEXT_MOST),
-    )
-}
-
-/// A server that does not report what a grant depends on, as some that only resemble Redis.
-fn withheld(detail: &[Field<'_>]) -> StoreError {
-    let [Field::Text(field), Field::Text(value), Field::Text(version)] = detail else {
-        return unexpected(detail);
-    };
-    let [field, value, version] = [field, value, version].map(|text| String::from_utf8_lossy(text));
-    let detail = format_args!(
-        "INFO has {field}:{value:?} ({version}); use Redis 7 or Valkey, and no proxy that hides it"
-    );
-    StoreError::showing(StoreErrorKind::Withheld, detail)
-}
-
-/// The error of an answer of the right form with a value that no candidate has written.
-fn damaged(detail: impl Display) -> StoreError {
-    StoreError::showing(StoreErrorKind::BadRecord, detail)
-}
-
-fn past_of(stamp: &[u8], longest: i64) -> Result<Option<UnwatchedPast>, StoreError> {
-    Ok(match stamp {
-        b"" => None,
-        stamp => Some(UnwatchedPast {
-            stamp: Stamp::from_bits(bits(stamp)?),
-            longest: Duration::from_micros(exact(longest)?),
-        }),
-    })
-}
-
-fn asked_of(name: &[u8], defer: &[u8]) -> Result<Option<Asked>, StoreError> {
-    Ok(match name {
-        b"" => None,
-        name => Some(Asked { name: name_of(name)?, defer: duration(defer)? }),
-    })
-}
-
-fn wish_of(text: &[u8]) -> Result<Option<Wish>, StoreError> {
-    Ok(match text {
-        b"" => None,
-        b"any" => Some(Wish::Anybody),
-        name => Some(Wish::Name(name_of(name)?)),
-    })
-}
-
-fn name_of(text: &[u8]) -> Result<NameId, StoreError> {
-    bits(text).map(NameId::from_bits)
-}
-
-/// Reads an identity.
-fn bits(text: &[u8]) -> Result<u128, StoreError> {
-    let digits = std::str::from_utf8(text).ok().filter(|text| text.len() == 32);
-    let shown = || sanitized(String::from_utf8_lossy(text), TEXT_MOST);
-    digits
-        .and_then(|digits| u128::from_str_radix(digits, 16).ok())
-        .ok_or_else(|| damaged(format_args!("{:?} in it is no identity", shown())))
-}
-
-fn whole(text: &[u8]) -> Result<u64, StoreError> {
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.map_or_else(|| Err(damaged("a number of it can't be read")), exact)
-}
-
-fn exact(number: i64) -> Result<u64, StoreError> {
-    let exact = u64::try_from(number).ok().filter(|number| *number < EXACT);
-    exact.ok_or_else(|| damaged(format_args!("a number of it is {number}, outside 0 to 2^53")))
-}
-
-fn token_of(number: i64) -> Result<Token, StoreError> {
-    Token::new(exact(number)?).ok_or_else(|| damaged("its token is 0"))
-}
-
-fn duration(text: &[u8]) -> Result<Duration, StoreError> {
-    whole(text).map(Duration::from_micros)
-}
-
-fn instant(micros: u64) -> Instant {
-    Instant::ORIGIN + Duration::from_micros(micros)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tenure_core::{Asked, HolderId, NameId, Reservation, Stamp, Wish};
+
+    use super::super::shown::instant;
     use super::*;
+    use crate::store::Shown;
 
     fn text(text: &'static str) -> Field<'static> {
         Field::Text(text.as_bytes())
@@ -427,27 +218,5 @@ mod tests {
             let error = read(&release, fields.iter().copied()).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
         }
-    }
-
-    #[test]
-    fn refusals_say_what_to_do() {
-        let error = decode(&[text("refused"), text("eviction"), text("allkeys-lru")]).unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Evicting);
-        assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
-        let error = decode(&["refused", "older", "{app}:leader:a"].map(text)).unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
-        assert!(error.to_string().ends_with("remove it by DEL {app}:leader:a"), "{error}");
-        let withheld = ["refused", "withheld", "run_id", "", "other_version:1.2"].map(text);
-        let error = decode(&withheld).unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Withheld);
-        assert!(error.to_string().contains("INFO has run_id:\"\" (other_version:1.2)"), "{error}");
-        let error = server_error("NOAUTH", "Authentication required.");
-        assert_eq!(error.kind(), StoreErrorKind::Authentication);
-        let error = server_error("MOVED", "3999 127.0.0.1:6381");
-        assert!(
-            error
-                .to_string()
-                .ends_with("127.0.0.1:6381; a node of a cluster needs redis+cluster://")
-        );
     }
 }

@@ -22,8 +22,9 @@ use super::channels::Channels;
 use super::config::{Address, RedisConfig};
 use super::ends::carry;
 use super::redirect::Targets;
-use super::reply::server_error;
-use super::script::{PastUse, SCRIPTS};
+use super::refusal::server_error;
+use super::script::PastUse;
+use super::scripts::SCRIPTS;
 use super::version;
 use super::{ACQUIRES_IN_CALL, LOOKS_IN_CALL};
 use crate::runtime::{Connection, Runtime};
@@ -186,10 +187,10 @@ impl Live {
 
     /// What the next call does about the past.
     pub(super) fn past(&self) -> PastUse {
-        match self.has_compared.load(Ordering::Relaxed) {
-            true => PastUse::Reads,
-            false => PastUse::Compares(self.number),
+        if self.has_compared.load(Ordering::Relaxed) {
+            return PastUse::Reads;
         }
+        PastUse::Compares(self.number)
     }
 
     /// A request over it was answered that has compared the server with the past.

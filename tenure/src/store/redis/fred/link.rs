@@ -23,8 +23,9 @@ use crate::store::redis::channels::Channels;
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::ends::carry;
 use crate::store::redis::purge::Purging;
-use crate::store::redis::reply;
-use crate::store::redis::script::{Invocation, PastUse, SCRIPTS};
+use crate::store::redis::refusal;
+use crate::store::redis::script::{Invocation, PastUse};
+use crate::store::redis::scripts::SCRIPTS;
 use crate::store::redis::version;
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::{Secret, StoreError, StoreErrorKind};
@@ -218,10 +219,10 @@ fn ping(client: &Client) -> Ask {
 impl Live {
     /// What the next call does about the past.
     pub(super) fn past(&self) -> PastUse {
-        match self.has_compared.load(Ordering::Relaxed) {
-            true => PastUse::Reads,
-            false => PastUse::Compares(self.number),
+        if self.has_compared.load(Ordering::Relaxed) {
+            return PastUse::Reads;
         }
+        PastUse::Compares(self.number)
     }
 
     /// A request of that call has succeeded.
@@ -366,7 +367,7 @@ pub(super) fn failed(error: &Error) -> StoreError {
         if version::is_about_hello(code, text) {
             return version::without_resp3(text);
         }
-        return reply::server_error(code, text);
+        return refusal::server_error(code, text);
     }
     let kind = match error.kind() {
         ErrorKind::Auth => StoreErrorKind::Authentication,
