@@ -36,6 +36,7 @@ impl<'a> Asks<'a> {
         }
     }
 
+    #[cfg(feature = "redis")]
     pub(super) fn is_of_many(&self) -> bool {
         !matches!(self, Self::Requests([_]))
     }
