@@ -46,6 +46,7 @@ mod subscriptions;
 mod text;
 mod traits;
 mod url;
+mod watches;
 #[cfg(any(
     feature = "redis",
     feature = "fred",

@@ -79,7 +79,7 @@ mod tests {
                 assert_eq!(channels.topic(&name).as_ref(), Some(topic), "{name}");
             }
         }
-        for other in ["{a}:leader:job", "{a:b}:leader:", "{a:b}:history", "a:b:leader:job", ""] {
+        for other in ["{a}:leader:job", "{a:b}:leader:", "{a:b}:past", "a:b:leader:job", ""] {
             assert_eq!(channels.topic(other), None, "{other}");
         }
     }

@@ -1,6 +1,6 @@
 //! Clusters: which node keeps the prefix's slot.
 //!
-//! All elections of a prefix and its history have one hash tag and so one slot, which one node keeps at
+//! All elections of a prefix and its past have one hash tag and so one slot, which one node keeps at
 //! a time. It alone is sent requests. A node that does not keep the slot refuses them, which proves that
 //! it has carried out nothing.
 
@@ -13,9 +13,9 @@ use super::member::Members;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How often a request is redirected at most. Each redirection is by a node that knows better, so more never
-/// happen.
-pub(super) const REDIRECTIONS: usize = 3;
+/// How often a request is sent elsewhere at most, once without the past among them. Each redirection is by a node that
+/// knows better, so more never happen.
+pub(super) const REDIRECTIONS: usize = 5;
 
 /// Where to send a request that a node has refused.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub(super) enum Elsewhere {
 }
 
 /// Asks one node which node keeps the slot.
-pub(super) async fn ask(live: Arc<Live>, history: String) -> Result<Address, StoreError> {
+pub(super) async fn ask(live: Arc<Live>, past: String) -> Result<Address, StoreError> {
     let (mut which, mut whose) = (redis::cmd("CLUSTER"), redis::cmd("CLUSTER"));
-    which.arg("KEYSLOT").arg(history);
+    which.arg("KEYSLOT").arg(past);
     whose.arg("SLOTS");
     let (slot, slots) = futures_util::try_join!(live.ask(&which), live.ask(&whose))?;
     let Value::Int(slot) = slot else { return Err(unexpected()) };

@@ -171,7 +171,7 @@ impl RedisConfig {
         self
     }
 
-    /// Sets the beginning of the names of all keys. Elections of one prefix share a history, and a
+    /// Sets the beginning of the names of all keys. Elections of one prefix share a past, and a
     /// slot in a cluster.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl RedisConfig {
     }
 
     /// Treats a server that has never seen the prefix as one that has lost nothing, so that the very
-    /// first leader does not wait out the quarantine. For tests and throw-away servers: with it, a
+    /// first leader does not watch it for a quarantine. For tests and throw-away servers: with it, a
     /// server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
@@ -240,7 +240,7 @@ impl RedisConfig {
     }
 
     /// The name of an election's record, which is also the channel of its hints. The braces keep it in
-    /// one cluster slot with the prefix's history.
+    /// one cluster slot with the prefix's past.
     pub(super) fn record(&self, key: &Key) -> String {
         self.record_parts(key).concat()
     }
@@ -255,9 +255,9 @@ impl RedisConfig {
         format!("{{{}}}:inbox:{key}", self.prefix)
     }
 
-    /// The name of the prefix's history.
-    pub(super) fn history(&self) -> String {
-        format!("{{{}}}:history", self.prefix)
+    /// The name of the prefix's past.
+    pub(super) fn past(&self) -> String {
+        format!("{{{}}}:past", self.prefix)
     }
 }
 

@@ -25,7 +25,7 @@ use super::channels;
 use super::config::RedisConfig;
 use super::purge::{self, Cursor};
 use super::reply::{self, Field, ReplyValue};
-use super::script::Invocation;
+use super::script::{Asks, Invocation, in_calls};
 use crate::Token;
 use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
@@ -66,11 +66,7 @@ impl Store for Fred {
             Ok(live) => live,
             Err(error) => return vec![Err(error); requests.len()],
         };
-        let has_compared = live.has_compared.load(Ordering::Relaxed);
-        let calls = Invocation::all(&self.0.config, &requests, has_compared).map(|(some, call)| {
-            let live = &live;
-            async move { call_once(&self.0, live, some, &call).await }
-        });
+        let calls = in_calls(&requests).map(|some| call_once(&self.0, &live, some));
         join_all(calls).await.into_iter().flatten().collect()
     }
 
@@ -101,9 +97,9 @@ async fn call_once(
     link: &Link,
     live: &Arc<Live>,
     requests: &[(Key, Request)],
-    call: &Invocation,
 ) -> Vec<Result<Reply, StoreError>> {
-    let results = match live.invoke(call).await {
+    let call = Invocation::new(&link.config, Asks::Requests(requests), live.past());
+    let results = match live.invoke(&call).await {
         Ok(answer) => reply::read_all(requests, &answer),
         Err(error) => vec![Err(failed(&error)); requests.len()],
     };
@@ -116,10 +112,7 @@ async fn call_once(
         link.current.failed(live, error);
     }
     if results.iter().any(Result::is_ok) {
-        live.served.store(true, Ordering::Relaxed);
-    }
-    if results.iter().any(|result| matches!(result, Ok(Reply::Renewed))) {
-        live.has_compared.store(true, Ordering::Relaxed);
+        live.serves(&call);
     }
     results
 }
@@ -135,12 +128,18 @@ async fn purge_some(
     let step = async {
         let found = live.scan([&from.0, "MATCH", &pattern, "COUNT", purge::COUNT]).await;
         let found = purge::scanned(&found.map_err(|error| failed(&error))?)?;
-        if found.keys.is_empty() {
-            return Ok(Step { deleted: 0, next: found.next });
+        let records = link.purging.with_marks(found.keys, link.runtime.now());
+        let mut deleted = 0;
+        if !records.is_empty() {
+            let call = Invocation::new(&link.config, Asks::Purge(&records, age), live.past());
+            let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
+            deleted = link.purging.take_in(&records, &answer, link.runtime.now())?;
+            live.serves(&call);
         }
-        let call = Invocation::purge(&link.config, &found.keys, age);
-        let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
-        Ok(Step { deleted: purge::deleted(&answer)?, next: found.next })
+        if found.next.is_none() {
+            link.purging.ends();
+        }
+        Ok(Step { deleted, next: found.next })
     };
     let step: Result<_, StoreError> = step.await;
     match &step {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::config::{RedisConfig, Servers};
+use super::purge::Purging;
 use super::route::Route;
 use super::sentinel;
 use super::session::{self, Connector, Live};
@@ -17,6 +18,7 @@ pub(super) struct Link {
     pub(super) connector: Arc<Connector>,
     pub(super) route: Route,
     pub(super) current: Slot<Live>,
+    pub(super) purging: Purging,
 }
 
 impl Link {
@@ -24,7 +26,7 @@ impl Link {
         let current = Slot::new(&runtime, config.connect_timeout);
         let connector = Arc::new(Connector::new(config, runtime));
         let route = Route::new(Arc::clone(&connector));
-        Self { connector, route, current }
+        Self { connector, route, current, purging: Purging::default() }
     }
 
     /// The connection, opened anew if there is none.

@@ -1,11 +1,11 @@
 //! Redis and Valkey: one hash for each election, one Lua script for each kind of request.
 //!
-//! The record's key has no expiry, so its token survives the lease; time is the server's own. Needs
-//! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
+//! The record's key has no expiry, so its token survives the lease. No decision rests on the server's clock: a candidate
+//! that waits does so by its own, and a script only compares. Needs Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
 //!
 //! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the server
 //! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
-//! and the leaders after it wait out the quarantine. A primary that was replaced without knowing it is
+//! and nothing is granted until a candidate has watched the new past for a quarantine. A primary that was replaced without knowing it is
 //! noticed only if sentinels or the nodes of a cluster are asked for it ([`RedisConfig::sentinel`],
 //! [`RedisConfig::cluster`]), or replicas ([`RedisConfig::replica_acks`]).
 
@@ -30,6 +30,7 @@ mod member;
 mod purge;
 #[cfg(feature = "redis")]
 mod redirect;
+mod refusal;
 #[cfg(feature = "redis")]
 mod replicas;
 mod reply;
@@ -38,23 +39,26 @@ mod rounds;
 #[cfg(feature = "redis")]
 mod route;
 mod script;
+mod scripts;
 #[cfg(feature = "redis")]
 mod sentinel;
 #[cfg(feature = "redis")]
 mod session;
+mod shown;
 #[cfg(feature = "redis")]
 mod store;
 mod url;
 mod version;
 #[cfg(feature = "redis")]
 mod wakeup;
+mod words;
 
 pub use config::RedisConfig;
 pub use env::RedisEnvError;
 pub use error::RedisConfigError;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
-pub use script::SCRIPTS;
+pub use scripts::SCRIPTS;
 #[cfg(feature = "redis")]
 pub use store::Redis;
 
@@ -63,6 +67,8 @@ pub use super::{Credentials, CredentialsProvider, Secret};
 
 /// A server carries out so many in a third of a millisecond, and three times as many a second as it does one by one.
 const RENEWALS_IN_CALL: usize = 64;
+/// The same for looks.
+const LOOKS_IN_CALL: usize = 32;
 /// A server grants so many in half a millisecond. Alone, each grant takes several times as long: the server is examined
 /// once a call.
 const ACQUIRES_IN_CALL: usize = 32;
@@ -71,6 +77,7 @@ fn traits(name: &'static str) -> StoreTraits {
     StoreTraits {
         messages: true,
         renewals_in_call: RENEWALS_IN_CALL,
+        looks_in_call: LOOKS_IN_CALL,
         acquires_in_call: ACQUIRES_IN_CALL,
         ..StoreTraits::new(name)
     }

@@ -1,10 +1,15 @@
-//! The deletion of the records of long-ended elections: `SCAN` finds records, some at a time, and a script deletes the
-//! old ones among them.
+//! The deletion of the records of long-ended elections: `SCAN` finds records, some at a time, and a script deletes those of
+//! the old ones among them that were given back, or that this process has watched.
 //!
 //! `SCAN` walks through all keys of the database, also those of other programs. It may return a key twice or not at all
 //! if keys come and go meanwhile: then the next purge deletes it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use super::reply::{Field, ReplyValue};
+use crate::Instant;
+use crate::store::watches::Watches;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// How many places of its table the server looks at in one step, and so about how many keys it returns at most.
@@ -43,15 +48,63 @@ pub(super) fn scanned<V: ReplyValue>(answer: &V) -> Result<Scanned, StoreError> 
     read().ok_or_else(|| StoreError::new(StoreErrorKind::UnexpectedReply, "to SCAN"))
 }
 
-/// How many records the script has deleted.
-pub(super) fn deleted<V: ReplyValue>(answer: &V) -> Result<u64, StoreError> {
-    if let Some([word, count]) = answer.elements()
-        && let (Field::Text(b"purged"), Field::Number(count)) = (word.field(), count.field())
-        && let Ok(count) = u64::try_from(count)
-    {
-        return Ok(count);
+/// What the purges of this store have seen of the records, by their names.
+#[derive(Default)]
+pub(super) struct Purging(Mutex<Watches<Vec<u8>, String>>);
+
+impl Purging {
+    /// These records, each with the mark that was watched for as long as it must.
+    pub(super) fn with_marks(
+        &self,
+        records: Vec<Vec<u8>>,
+        now: Instant,
+    ) -> Vec<(Vec<u8>, Option<String>)> {
+        let watches = self.watches();
+        let marked = records.into_iter().map(|record| {
+            let mark = watches.watched(&record, now).cloned();
+            (record, mark)
+        });
+        marked.collect()
     }
-    Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the script that purges"))
+
+    /// Takes in what the script has answered, and returns how many records it has deleted. `now` is after the answer.
+    pub(super) fn take_in<V: ReplyValue>(
+        &self,
+        records: &[(Vec<u8>, Option<String>)],
+        answer: &V,
+        now: Instant,
+    ) -> Result<u64, StoreError> {
+        let unexpected =
+            || StoreError::new(StoreErrorKind::UnexpectedReply, "to the script that purges");
+        let answers = answer.elements().filter(|all| all.len() == records.len());
+        let mut deleted = 0;
+        for ((record, _), answer) in records.iter().zip(answers.ok_or_else(unexpected)?) {
+            let fields: Vec<_> =
+                answer.elements().unwrap_or_default().iter().map(V::field).collect();
+            match fields[..] {
+                [Field::Text(b"purged")] => deleted += 1,
+                [Field::Text(b"kept")] => {}
+                [Field::Text(b"watch"), Field::Text(mark), Field::Number(demand)] => {
+                    let mark = String::from_utf8_lossy(mark).into_owned();
+                    let demand = u64::try_from(demand).map_err(|_| unexpected())?;
+                    let demand = Duration::from_micros(demand);
+                    self.watches().sees(record.clone(), mark, demand, now);
+                }
+                _ => return Err(unexpected()),
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// A purge has gone through all records.
+    pub(super) fn ends(&self) {
+        self.watches().ends();
+    }
+
+    fn watches(&self) -> MutexGuard<'_, Watches<Vec<u8>, String>> {
+        // No step panics half way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Adds what to do to a refusal.

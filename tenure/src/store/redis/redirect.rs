@@ -25,23 +25,20 @@ use futures_util::FutureExt;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
-use super::config::{Address, RedisConfig};
+use super::config::Address;
 use super::link::Link;
 use super::member::Members;
-use super::reply;
 use super::rounds::Rounds;
-use super::script::Invocation;
+use super::script::{Asks, Invocation, PastUse};
 use super::session::{self, Live};
+use crate::store::StoreError;
 use crate::store::slot::{Patience, Slot};
-use crate::store::{Key, Reply, Request, StoreError};
 
-/// The commands for a request: a script's call, and a wait for replicas if that is configured.
-pub(super) struct Asked {
-    call: Invocation,
-    evalsha: Cmd,
-    wait: Option<Cmd>,
-    patience: Patience,
-    is_of_many: bool,
+/// A script's call, and a wait for replicas if that is configured.
+pub(super) struct Asked<'a> {
+    pub(super) asks: Asks<'a>,
+    pub(super) wait: Option<Cmd>,
+    pub(super) patience: Patience,
 }
 
 /// The server's answers to both.
@@ -50,10 +47,20 @@ pub(super) struct Answer {
     pub(super) acknowledged: Option<Value>,
     /// The connection on which it came.
     pub(super) by: Arc<Live>,
-    /// Whether its server was compared with the history.
-    pub(super) has_compared: bool,
+    /// Whether the script has compared the server with the past, if it was carried out.
+    compares: bool,
     /// The node, if it is not the one that keeps the slot.
     pub(super) target: Option<Arc<Target>>,
+}
+
+impl Answer {
+    /// A request of its call has succeeded.
+    pub(super) fn serves(&self) {
+        self.by.serves();
+        if self.compares {
+            self.by.compared();
+        }
+    }
 }
 
 /// The node to which a slot is being moved.
@@ -116,114 +123,49 @@ impl Target {
     }
 }
 
-impl Asked {
-    pub(super) fn new(call: Invocation, wait: Option<Cmd>, patience: Patience, many: bool) -> Self {
-        Self { evalsha: evalsha(&call), call, wait, patience, is_of_many: many }
-    }
-
-    /// The first renewal, called at another server than the one for which its script was chosen: it compares that one
-    /// with the history. `None` for all other requests, and if a renewal over that connection has compared.
-    fn at_another_server(
-        &self,
-        there: &Live,
-        config: &RedisConfig,
-        requests: &[(Key, Request)],
-    ) -> Option<Self> {
-        let first = requests.first().filter(|first| renews(first) && !there.has_compared())?;
-        let (_, call) = Invocation::all(config, std::slice::from_ref(first), false).next()?;
-        Some(Self::new(call, self.wait.clone(), self.patience, self.is_of_many))
-    }
-
-    /// The same renewal, which compares nothing; `None` for one that does not compare, and for all other requests.
-    fn without_comparison(
-        &self,
-        config: &RedisConfig,
-        requests: &[(Key, Request)],
-    ) -> Option<Self> {
-        if !self.call.compares() {
-            return None;
-        }
-        let (_, call) = Invocation::all(config, requests, true).next()?;
-        Some(Self::new(call, self.wait.clone(), self.patience, self.is_of_many))
-    }
-}
-
-fn renews((_, request): &(Key, Request)) -> bool {
-    matches!(request, Request::Renew { .. })
-}
-
 impl Link {
     /// Calls the script at the server that keeps the election, and follows redirections. `None` if many requests have to
-    /// be called one by one: their keys are at two nodes, or they are renewals, each of which compares another server.
+    /// be called one by one: their keys are at two nodes.
     pub(super) async fn ask(
         self: &Arc<Self>,
         live: &mut Arc<Live>,
-        asked: &Asked,
-        requests: &[(Key, Request)],
+        asked: &Asked<'_>,
     ) -> Result<Option<Answer>, StoreError> {
-        let config = &self.connector.config;
-        let (mut answer, mut by) = (invoke(live, asked, None).await, Arc::clone(live));
-        for _ in 0..REDIRECTIONS {
+        let servers = &self.connector.config.servers;
+        let (mut by, mut target, mut without_past) = (Arc::clone(live), None, false);
+        let mut redirections = 0;
+        loop {
+            let past = if without_past { PastUse::Without } else { by.past() };
+            let call = Invocation::new(&self.connector.config, asked.asks, past);
+            let error = match invoke(&by, &call, asked.wait.as_ref(), target.as_ref()).await {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) => error,
+            };
+            redirections += 1;
+            if redirections > REDIRECTIONS {
+                return Err(by.failed(&error));
+            }
             // A request that is refused like that was not carried out.
-            let refused = answer.as_ref().err();
-            match refused.and_then(|error| cluster::elsewhere(&config.servers, error, &by.at)) {
-                None => break,
+            match cluster::elsewhere(servers, &error, &by.at) {
                 Some(Elsewhere::Moved) => {
                     live.dead.cancel();
                     *live = self.live(asked.patience).await?;
-                    if asked.is_of_many && requests.iter().any(renews) {
-                        return Ok(None);
-                    }
-                    let compares = asked.at_another_server(live, config, requests);
-                    by = Arc::clone(live);
-                    answer = invoke(live, compares.as_ref().unwrap_or(asked), None).await;
+                    (by, target) = (Arc::clone(live), None);
                 }
                 Some(Elsewhere::Asked { to, is_same_host }) => {
-                    let target = live.targets.at(self, to, is_same_host);
-                    by = target.live(self, asked.patience).await?;
-                    answer = self.ask_target(&by, asked, requests, &target).await;
+                    let there = live.targets.at(self, to, is_same_host);
+                    by = there.live(self, asked.patience).await?;
+                    target = Some(there);
                 }
+                None if !cluster::is_split(&error) => return Err(by.failed(&error)),
+                None if asked.asks.is_of_many() => return Ok(None),
+                // The past is at another node than the record. The lead does not wait for both to be at one.
+                None if asked.asks.does_without_past() && !without_past => {
+                    without_past = true;
+                    (by, target) = (Arc::clone(live), None);
+                }
+                None => return Err(by.failed(&error)),
             }
-        }
-        match answer {
-            Err(error) if cluster::is_split(&error) => {
-                if asked.is_of_many {
-                    return Ok(None);
-                }
-                match asked.without_comparison(config, requests) {
-                    // The history is at another node than the record. The lead does not wait for both to be at one.
-                    Some(alone) => Box::pin(self.ask(live, &alone, requests)).await,
-                    None => Err(by.failed(&error)),
-                }
-            }
-            answer => answer.map(Some).map_err(|error| by.failed(&error)),
-        }
-    }
-
-    /// Calls the script at the node to which the slot is being moved.
-    async fn ask_target(
-        &self,
-        there: &Arc<Live>,
-        asked: &Asked,
-        requests: &[(Key, Request)],
-        target: &Arc<Target>,
-    ) -> RedisResult<Answer> {
-        let config = &self.connector.config;
-        let Some(compares) = asked.at_another_server(there, config, requests) else {
-            return invoke(there, asked, Some(target)).await;
-        };
-        match invoke(there, &compares, Some(target)).await {
-            // The history has not moved yet.
-            Err(error) if cluster::is_split(&error) => invoke(there, asked, Some(target)).await,
-            // The first one has compared for all. It is renewed with them once more.
-            Ok(first) if asked.is_of_many => {
-                let first = reply::read_all(&requests[..1], &first.value);
-                if matches!(first[..], [Ok(Reply::Renewed)]) {
-                    there.compared();
-                }
-                invoke(there, asked, Some(target)).await
-            }
-            answer => answer,
         }
     }
 }
@@ -232,51 +174,49 @@ impl Link {
 /// has not executed anything: only then is it called a second time.
 async fn invoke(
     live: &Arc<Live>,
-    asked: &Asked,
+    call: &Invocation,
+    wait: Option<&Cmd>,
     target: Option<&Arc<Target>>,
 ) -> RedisResult<Answer> {
+    let evalsha = evalsha(call);
     let unanswered = live.progress.expects();
-    let mut answer = send(live, asked, target).await;
+    let mut answer = send(live, &evalsha, wait, target.is_some()).await;
     if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
-        let load = redis::cmd("SCRIPT").arg("LOAD").arg(asked.call.script.text).to_owned();
+        let load = redis::cmd("SCRIPT").arg("LOAD").arg(call.script.text).to_owned();
         answer = match live.answer(&load).await {
-            Ok(_) => send(live, asked, target).await,
+            Ok(_) => send(live, &evalsha, wait, target.is_some()).await,
             Err(error) => Err(error),
         };
     }
     session::conclude(unanswered, &answer);
-    answer
+    let (value, acknowledged) = answer?;
+    let (by, target) = (Arc::clone(live), target.cloned());
+    Ok(Answer { value, acknowledged, by, compares: call.compares, target })
 }
 
 /// Sends all commands at once, so that no other command comes in between.
 async fn send(
-    live: &Arc<Live>,
-    asked: &Asked,
-    target: Option<&Arc<Target>>,
-) -> RedisResult<Answer> {
-    let answered = |value, acknowledged| Answer {
-        value,
-        acknowledged,
-        by: Arc::clone(live),
-        has_compared: asked.call.compares(),
-        target: target.cloned(),
-    };
-    if asked.wait.is_none() && target.is_none() {
-        return Ok(answered(live.answer(&asked.evalsha).await?, None));
+    live: &Live,
+    evalsha: &Cmd,
+    wait: Option<&Cmd>,
+    is_redirected: bool,
+) -> RedisResult<(Value, Option<Value>)> {
+    if wait.is_none() && !is_redirected {
+        return Ok((live.answer(evalsha).await?, None));
     }
     let mut commands = Pipeline::with_capacity(3);
-    if target.is_some() {
+    if is_redirected {
         commands.cmd("ASKING");
     }
-    commands.add_command(asked.evalsha.clone());
-    if let Some(wait) = &asked.wait {
+    commands.add_command(evalsha.clone());
+    if let Some(wait) = wait {
         commands.add_command(wait.clone());
     }
     let mut connection = live.connection.clone();
     let answers = connection.send_packed_commands(&commands, 0, commands.len()).await?;
-    let mut answers = answers.into_iter().skip(usize::from(target.is_some()));
+    let mut answers = answers.into_iter().skip(usize::from(is_redirected));
     let value = answers.next().unwrap_or_default().extract_error()?;
-    Ok(answered(value, answers.next()))
+    Ok((value, answers.next()))
 }
 
 fn evalsha(call: &Invocation) -> Cmd {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::config::Replicas;
-use super::reply::server_error;
+use super::refusal::server_error;
 use crate::store::{Request, StoreError, StoreErrorKind};
 
 impl Replicas {
@@ -17,6 +17,7 @@ impl Replicas {
     pub(super) fn wait_after(&self, request: &Request) -> Option<Cmd> {
         let counts = match request {
             Request::Acquire { .. } | Request::Renew { .. } => self.least > 0,
+            Request::Look { .. } | Request::Ask { .. } | Request::Want { .. } => false,
             Request::Release { .. } | Request::Describe { .. } => false,
             Request::Observe | Request::Notify { .. } => false,
         };

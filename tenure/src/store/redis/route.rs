@@ -40,8 +40,8 @@ impl Route {
                 self.members.majority(listed, ask).await
             }
             Servers::Cluster { listed } => {
-                let history = config.history();
-                let ask = move |live| cluster::ask(live, history.clone());
+                let past = config.past();
+                let ask = move |live| cluster::ask(live, past.clone());
                 self.members.majority(listed, ask).await
             }
         }

@@ -17,15 +17,16 @@ use redis::{
 use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 
-use super::ACQUIRES_IN_CALL;
 use super::cap::{Capped, Reason};
 use super::channels::Channels;
 use super::config::{Address, RedisConfig};
 use super::ends::carry;
 use super::redirect::Targets;
-use super::reply::server_error;
-use super::script::SCRIPTS;
+use super::refusal::server_error;
+use super::script::PastUse;
+use super::scripts::SCRIPTS;
 use super::version;
+use super::{ACQUIRES_IN_CALL, LOOKS_IN_CALL};
 use crate::runtime::{Connection, Runtime};
 use crate::store::credentials::{Identity, Login};
 use crate::store::dial::{Dial, Reached};
@@ -45,18 +46,21 @@ pub(super) struct Live {
     reason: Reason,
     /// Whether a request over it has succeeded.
     served: AtomicBool,
-    /// Whether a renewal over it was answered, which has compared the server with the history of the prefix.
+    /// Whether a request over it was answered that has compared the server with the past.
     has_compared: AtomicBool,
+    /// Which connection it is: a random number that no other has drawn.
+    number: u128,
     /// Where requests over it are redirected to.
     pub(super) targets: Targets,
 }
 
-/// The most bytes of a reply about elections: more than the longest incumbents of all acquires of a call, and many times
-/// the longest message.
+/// The most bytes of a reply about elections: more than the longest answers to all acquires or looks of a call, and many
+/// times the longest message.
 pub(super) const REPLY_MOST: u64 = 256 << 10;
-/// Names and metadata, and what else there is of an incumbent.
-const INCUMBENT_MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 256;
-const _: () = assert!((ACQUIRES_IN_CALL * INCUMBENT_MOST) as u64 <= REPLY_MOST);
+/// Names and metadata, and what else is shown of an election.
+const SHOWN_MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 1_024;
+const _: () = assert!((ACQUIRES_IN_CALL * SHOWN_MOST) as u64 <= REPLY_MOST);
+const _: () = assert!((LOOKS_IN_CALL * SHOWN_MOST) as u64 <= REPLY_MOST);
 /// The most bytes of a reply about a cluster: enough for nodes of their own for each slot.
 pub(super) const TOPOLOGY_MOST: u64 = 8 << 20;
 
@@ -84,6 +88,10 @@ impl Connector {
         database: u8,
         most: u64,
     ) -> Result<Live, StoreError> {
+        let number = self.runtime.entropy().map_err(|error| {
+            StoreError::new(StoreErrorKind::Refused, "no random number for the connection")
+                .with_source(error)
+        })?;
         // Before the server is reached: it would have to wait.
         let identity = login.now(&*self.runtime, self.config.connect_timeout).await?;
         let opening = self.runtime.now();
@@ -114,7 +122,18 @@ impl Connector {
         let served = AtomicBool::new(false);
         let has_compared = AtomicBool::new(false);
         let (at, targets) = (at.clone(), Targets::default());
-        Ok(Live { connection, at, reached, dead, progress, reason, served, has_compared, targets })
+        Ok(Live {
+            connection,
+            at,
+            reached,
+            dead,
+            progress,
+            reason,
+            served,
+            has_compared,
+            number,
+            targets,
+        })
     }
 }
 
@@ -166,11 +185,15 @@ impl Live {
         self.served.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn has_compared(&self) -> bool {
-        self.has_compared.load(Ordering::Relaxed)
+    /// What the next call does about the past.
+    pub(super) fn past(&self) -> PastUse {
+        if self.has_compared.load(Ordering::Relaxed) {
+            return PastUse::Reads;
+        }
+        PastUse::Compares(self.number)
     }
 
-    /// A renewal over it was answered, which has compared the server with the history.
+    /// A request over it was answered that has compared the server with the past.
     pub(super) fn compared(&self) {
         self.has_compared.store(true, Ordering::Relaxed);
     }

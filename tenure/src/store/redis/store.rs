@@ -14,7 +14,7 @@ use super::link::Link;
 use super::purge::{self, Cursor};
 use super::redirect::{Answer, Asked};
 use super::reply::{self, Field, ReplyValue};
-use super::script::Invocation;
+use super::script::{Asks, in_calls};
 use super::session::Live;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -48,22 +48,24 @@ impl Redis {
         &self,
         live: &mut Arc<Live>,
         requests: &[(Key, Request)],
-        asked: &Asked,
+        asked: &Asked<'_>,
     ) -> Result<Option<Vec<Result<Reply, StoreError>>>, StoreError> {
-        let Some(answer) = self.0.ask(live, asked, requests).await? else { return Ok(None) };
+        let Some(answer) = self.0.ask(live, asked).await? else { return Ok(None) };
         let mut replies = reply::read_all(requests, &answer.value);
-        if replies.iter().any(promises)
+        if replies.iter().any(Result::is_ok) {
+            answer.serves();
+        }
+        let counts = |(_, request): &(Key, Request), reply: &Result<_, _>| {
+            reply.as_ref().is_ok_and(|reply| promises(request, reply))
+        };
+        if requests.iter().zip(&replies).any(|(request, reply)| counts(request, reply))
             && let Err(error) = self.vouch_for(live, &answer).await
         {
-            replies.iter_mut().filter(|reply| promises(reply)).for_each(|promise| {
-                *promise = Err(error.clone());
-            });
-        }
-        if answer.has_compared && replies.iter().any(|reply| matches!(reply, Ok(Reply::Renewed))) {
-            answer.by.compared();
-        }
-        if replies.iter().any(Result::is_ok) {
-            answer.by.serves();
+            for (request, reply) in requests.iter().zip(&mut replies) {
+                if counts(request, reply) {
+                    *reply = Err(error.clone());
+                }
+            }
         }
         if replies.iter().any(|reply| matches!(reply, Err(error) if condemns(error.kind()))) {
             answer.by.dead.cancel();
@@ -98,15 +100,22 @@ impl Redis {
         scan.arg(from.0).arg("MATCH").arg(purge::pattern(&config.prefix));
         scan.arg("COUNT").arg(purge::COUNT);
         let found = purge::scanned(&live.ask(&scan).await?)?;
-        if found.keys.is_empty() {
-            return Ok(Step { deleted: 0, next: found.next });
-        }
-        let call = Invocation::purge(config, &found.keys, age);
-        let asked = Asked::new(call, None, Patience::Fails, true);
+        let Link { connector, purging, .. } = &*self.0;
+        let records = purging.with_marks(found.keys, connector.runtime.now());
+        let asks = Asks::Purge(&records, age);
+        let asked = Asked { asks, wait: None, patience: Patience::Fails };
+        let mut deleted = 0;
         // While a slot moves, its records are at two nodes, and are left for the next time.
-        let answer = self.0.ask(live, &asked, &[]).await?;
-        let deleted = answer.map(|answer| purge::deleted(&answer.value)).transpose()?;
-        Ok(Step { deleted: deleted.unwrap_or_default(), next: found.next })
+        if !records.is_empty()
+            && let Some(answer) = self.0.ask(live, &asked).await?
+        {
+            deleted = purging.take_in(&records, &answer.value, connector.runtime.now())?;
+            answer.serves();
+        }
+        if found.next.is_none() {
+            purging.ends();
+        }
+        Ok(Step { deleted, next: found.next })
     }
 
     /// A promise of the server counts only once replicas and members confirm it.
@@ -126,11 +135,11 @@ impl Redis {
         &self,
         live: &mut Arc<Live>,
         requests: &[(Key, Request)],
-        call: Invocation,
     ) -> Vec<Result<Reply, StoreError>> {
         let wait =
             requests.iter().find_map(|(_, one)| self.0.connector.config.replicas.wait_after(one));
-        let asked = Asked::new(call, wait, Patience::of_all(requests), requests.len() > 1);
+        let (asks, patience) = (Asks::Requests(requests), Patience::of_all(requests));
+        let asked = Asked { asks, wait, patience };
         let results = match self.carry_out(live, requests, &asked).await {
             Ok(Some(results)) => results,
             // Nothing was carried out. While a slot moves, each key is at one of two nodes.
@@ -166,11 +175,9 @@ impl Redis {
         live: &Arc<Live>,
         requests: &[(Key, Request)],
     ) -> Vec<Result<Reply, StoreError>> {
-        let has_compared = live.has_compared();
-        let config = &self.0.connector.config;
-        let calls = Invocation::all(config, requests, has_compared).map(|(some, call)| {
+        let calls = in_calls(requests).map(|some| {
             let mut live = Arc::clone(live);
-            async move { self.call_once(&mut live, some, call).await }
+            async move { self.call_once(&mut live, some).await }
         });
         join_all(calls).await.into_iter().flatten().collect()
     }
@@ -216,14 +223,20 @@ impl Store for Redis {
     }
 }
 
-/// Whether a candidate may lead by that reply.
-fn promises(reply: &Result<Reply, StoreError>) -> bool {
+/// Whether a candidate may lead by that reply, or take it for the proof of a loss. An outdated answer would prove one that
+/// has not happened yet.
+fn promises(request: &Request, reply: &Reply) -> bool {
+    let seen = match request {
+        Request::Acquire { asks, .. } => asks.seen,
+        Request::Look { seen, .. } | Request::Ask { seen, .. } => *seen,
+        _ => None,
+    };
     match reply {
-        Ok(Reply::Granted { .. } | Reply::Renewed) => true,
-        Ok(Reply::Held(_) | Reply::Refused { .. } | Reply::Stale { .. }) => false,
-        Ok(Reply::Superseded { .. } | Reply::Released | Reply::NotHeld) => false,
-        Ok(Reply::Described) => false,
-        Ok(Reply::Vacant | Reply::Notified { .. }) | Err(_) => false,
+        Reply::Granted { .. } | Reply::Renewed { .. } => true,
+        Reply::Not(shown) | Reply::At(shown) => shown.sight.last < seen,
+        Reply::Superseded { .. } | Reply::Released | Reply::NotHeld => false,
+        Reply::Described | Reply::Noted | Reply::NotNoted => false,
+        Reply::Vacant | Reply::Notified { .. } => false,
     }
 }
 

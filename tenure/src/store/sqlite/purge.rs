@@ -1,17 +1,18 @@
 //! The deletion of the rows of long-ended elections, a few at a time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::params;
-use tenure_core::Reply;
+use tenure_core::{Mark, Reply};
 use tenure_core::contract::Record;
 
 use super::database::Database;
 use super::error::SqliteError;
 use super::micros;
 use super::step::Step;
+use crate::Instant;
 use crate::store::Key;
-use crate::store::purge::Watches;
+use crate::store::watches::Watches;
 
 /// How many rows one transaction looks at: they take a fraction of a millisecond besides its commit.
 const ROWS: u16 = 256;
@@ -29,15 +30,12 @@ pub(super) struct Page {
 /// is checked as for a request.
 pub(super) fn purge(
     database: &Database,
-    seen: &mut Watches,
+    (seen, now): (&mut Watches<Key, Mark>, Instant),
     after: &str,
     age: Duration,
     awaited: impl Fn() -> bool,
 ) -> Result<Page, SqliteError> {
     database.place.is_kept()?;
-    if after.is_empty() {
-        seen.begin();
-    }
     let snapshot = database.handle.snapshot(&awaited)?;
     let keys = database.keys(after)?;
     let next = keys.last().filter(|_| keys.len() == usize::from(ROWS)).cloned();
@@ -47,14 +45,18 @@ pub(super) fn purge(
         if let Some(record) = readable(database, &key, &awaited)?
             && micros::now().since(record.written) > age
         {
-            let time = seen.time(&key, record.mark(), Instant::now());
-            let watched = time >= record.ttl.max(record.quarantine);
+            let mark = record.mark();
+            seen.sees(key.clone(), mark, record.ttl.max(record.quarantine), now);
+            let watched = seen.watched(&key, now) == Some(&mark);
             if watched || record.released {
-                due.push((key, tenure_core::Request::Purge { mark: record.mark(), watched }));
+                due.push((key, tenure_core::Request::Purge { mark, watched }));
             }
         }
     }
     drop(snapshot);
+    if next.is_none() {
+        seen.ends();
+    }
     let deleted = if due.is_empty() { 0 } else { delete(database, &due, &awaited)? };
     database.place.is_kept()?;
     Ok(Page { deleted, next })

@@ -19,7 +19,8 @@ use super::purge::{Page, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::waiting::{Poller, Waiting};
-use crate::store::purge::Watches;
+use crate::store::Key;
+use crate::store::watches::Watches;
 use crate::store::{Key, Reply, Request};
 
 /// The longest pause after a step of a purge, in which this process asks for nothing else.
@@ -109,7 +110,9 @@ struct File {
     open: Option<Database>,
     poller: Poller,
     /// What purges have seen.
-    watches: Watches,
+    watches: Watches<Key, Mark>,
+    /// When the thread began, which purges count from.
+    began: Instant,
     /// Whether the rights of other users were checked.
     warned: bool,
 }
@@ -117,7 +120,7 @@ struct File {
 impl File {
     fn new(config: SqliteConfig, waiting: Arc<Waiting>) -> Self {
         let (poller, watches) = (Poller::new(), Watches::default());
-        Self { config, waiting, open: None, poller, watches, warned: false }
+        Self { config, waiting, open: None, poller, watches, began: Instant::now(), warned: false }
     }
 
     /// Until the last handle is gone, one task at a time.
@@ -171,7 +174,10 @@ impl File {
         }
         let began = Instant::now();
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| purge(database, &mut self.watches, &after, age, awaited));
+            .and_then(|database| {
+                let now = crate::Instant::ORIGIN + self.began.elapsed();
+                purge(database, (&mut self.watches, now), &after, age, awaited)
+            });
         if let Err(error) = &outcome {
             self.failed(error);
         }

@@ -22,8 +22,10 @@ use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::redis::channels::Channels;
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::ends::carry;
-use crate::store::redis::reply;
-use crate::store::redis::script::{Invocation, SCRIPTS};
+use crate::store::redis::purge::Purging;
+use crate::store::redis::refusal;
+use crate::store::redis::script::{Invocation, PastUse};
+use crate::store::redis::scripts::SCRIPTS;
 use crate::store::redis::version;
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::{Secret, StoreError, StoreErrorKind};
@@ -33,6 +35,7 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) channels: Arc<Channels>,
     pub(super) current: Slot<Live>,
+    pub(super) purging: Purging,
     dial: Dial,
 }
 
@@ -46,8 +49,10 @@ pub(super) struct Live {
     progress: Progress,
     /// Whether a request over them has succeeded.
     pub(super) served: AtomicBool,
-    /// Whether a renewal over them was answered, which has compared the server with the history of the prefix.
-    pub(super) has_compared: AtomicBool,
+    /// Whether a request over them was answered that has compared the server with the past.
+    has_compared: AtomicBool,
+    /// Which connection it is: a random number that no other has drawn.
+    number: u128,
 }
 
 impl Link {
@@ -56,7 +61,7 @@ impl Link {
         let current = Slot::new(&runtime, config.connect_timeout);
         let channels = Arc::new(Channels::new(&config));
         let dial = Dial::new(&runtime, config.connect_timeout);
-        Self { config, runtime, channels, current, dial }
+        Self { config, runtime, channels, current, purging: Purging::default(), dial }
     }
 
     /// The connections, opened anew if there are none.
@@ -71,6 +76,10 @@ impl Link {
 
     async fn connect(&self) -> Result<Live, StoreError> {
         let RedisConfig { login, connect_timeout, .. } = &self.config;
+        let number = self.runtime.entropy().map_err(|error| {
+            StoreError::new(StoreErrorKind::Refused, "no random number for the connection")
+                .with_source(error)
+        })?;
         let identity = login.now(&*self.runtime, *connect_timeout).await?;
         let opening = self.runtime.now();
         let mut reached = self.reach().await?;
@@ -86,7 +95,8 @@ impl Link {
         TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
         let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
         let progress = Progress::since(opening, &self.runtime, &dead, ping(&requests));
-        let live = Live { requests, wakeups, reached, dead, progress, served, has_compared };
+        let live =
+            Live { requests, wakeups, reached, dead, progress, served, has_compared, number };
         live.load_scripts().await?;
         Ok(live)
     }
@@ -207,6 +217,22 @@ fn ping(client: &Client) -> Ask {
 }
 
 impl Live {
+    /// What the next call does about the past.
+    pub(super) fn past(&self) -> PastUse {
+        if self.has_compared.load(Ordering::Relaxed) {
+            return PastUse::Reads;
+        }
+        PastUse::Compares(self.number)
+    }
+
+    /// A request of that call has succeeded.
+    pub(super) fn serves(&self, call: &Invocation) {
+        self.served.store(true, Ordering::Relaxed);
+        if call.compares {
+            self.has_compared.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Loads all scripts and asks for the server's version in one round trip, so that no request has to: a request's
     /// timeout may allow for a single round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
     async fn load_scripts(&self) -> Result<(), StoreError> {
@@ -341,7 +367,7 @@ pub(super) fn failed(error: &Error) -> StoreError {
         if version::is_about_hello(code, text) {
             return version::without_resp3(text);
         }
-        return reply::server_error(code, text);
+        return refusal::server_error(code, text);
     }
     let kind = match error.kind() {
         ErrorKind::Auth => StoreErrorKind::Authentication,

@@ -1,90 +1,72 @@
--- Acquire: one lease or many, each by the same reading of the clock, and each judged alone. A lease is granted if it
--- is vacant and the candidate knows the last tenure.
+-- Acquire: one lease or many, each judged alone. A lease is granted if the candidate knows the last tenure and it was given
+-- back, or if the candidate has watched this very mark for as long as the record demands, and the past too.
 --
--- KEYS  the elections' records, and then the prefix's history
--- ARGV  for each of them: 1 holder   2 seen (0: none)   3 ttl, us   4 quarantine, us   5 name   6 metadata
---       and then: '1' to trust a server that has never seen the prefix
+-- KEYS  the elections' records, and then the past
+-- ARGV  for each of them: 1 holder   2 number   3 seen (0: none)   4 last token of the loss that was watched out, or ''
+--       5 watched mark, or ''   6 watched stamp, or ''   7 for how long, us   8 ttl, us   9 quarantine, us
+--       10 name's digest   11 name   12 metadata
+--       and then: '1' to trust a server that has never seen the prefix; the connection's number
 --
 -- The record has no expiry of its own: its token must outlive the lease.
-local past, trusted = KEYS[#KEYS], ARGV[#ARGV] == '1'
+local trusted = ARGV[#ARGV - 1] == '1'
 
--- The server is examined once, and only when a lease is granted: that costs more than the rest.
-local server, refusal
-local function examine()
-  return report({'server', 'replication', 'memory'}, {'role', 'maxmemory_policy', 'run_id', 'master_replid'})
-end
-
-local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
-  local record = redis.call('HMGET', key, 'token', 'holder', 'lease_end', 'ttl', 'released', 'quarantine')
-  local last, lease_end, lasts = 0, 0, 0
-  if record[1] or record[2] or record[3] then
-    last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
-    if not (last and lease_end and lasts and record[2]) then return {'refused', 'record'} end
-  end
-  local live = record[5] ~= '1' and now < lease_end
-  local mine = live and record[2] == holder
-
-  -- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
-  -- data. A record of an earlier version has no quarantine. The record's settings count for as long as a
-  -- candidate with them may still ask.
-  local declared = whole(record[6])
-  if not mine and now < lease_end + math.max(lasts, declared or 0)
-    and (quarantine < lasts or declared and declared < ttl) then
-    return {'contradicted', lasts, declared or 0}
-  end
-  if live and not mine then return held(key, last, lease_end, lasts, record[2]) end
-  if not mine and seen < last then
-    -- A late duplicate of an old acquire ends here.
-    return {'stale', last}
+local function acquire(key, holder, id, seen, lost, mark, stamp, watched, ttl, quarantine, name, shown, metadata)
+  local record, refusal = record_of(key)
+  if refusal then return refusal end
+  local last = record and record.token or purged()
+  local mine = record and not record.released and record.holder == holder
+  local grantable = mine or not record and seen >= last
+  if record and not grantable then
+    local agrees = quarantine >= record.ttl and record.quarantine >= ttl
+    local kept = record[10] ~= '' and record[10] ~= name
+    grantable = record.released and not kept and seen >= record.token and agrees
+      or mark == record.holder .. ':' .. record[3]
   end
 
-  -- From here on the lease is granted.
-  if not server then server, refusal = examine() end
-  if not server then return refusal end
-  if server.role ~= 'master' then return {'refused', 'role', server.role} end
-  local policy = server.maxmemory_policy
-  if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', policy} end
-
-  -- Since when this server knows, without a gap, which leases it granted. Another server than the one
-  -- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
-  -- may be lost: the candidate then waits until no older leader can be left.
-  local history = redis.call('HMGET', past, 'identity', 'known_since', 'longest_ttl', 'purged')
-  local known_since, remembered = whole(history[2]), whole(history[3])
-  -- Without a record, tokens up to the highest purged one are known.
-  local known = record[1] and last or whole(history[4]) or 0
-  local longest = math.max(remembered or 0, ttl)
-  local fresh = seen > known or history[1] ~= identity(server) or not known_since
-  if fresh and trusted and not history[1] and seen <= known then
-    known_since = 0
-  elseif fresh or known_since > now then
-    -- A renewal may have set it to a time in the future: a grant waits for at most one quarantine.
-    fresh, known_since = true, now
-  end
-  if fresh or longest ~= remembered then
-    redis.call('HSET', past, 'identity', identity(server), 'known_since', number(known_since),
-      'longest_ttl', number(longest))
+  local salt = holder .. ' ' .. number(id)
+  if first ~= '' or grantable then
+    refusal = examine(salt, trusted and seen <= last)
+    if refusal then return refusal end
+    if grantable and string.sub(server.maxmemory_policy, 1, 8) == 'allkeys-' then
+      return {'refused', 'eviction', server.maxmemory_policy}
+    end
   end
 
-  local token = last
+  -- The candidate knows of a grant that this server has lost, and has not watched that loss out.
+  local news = seen > last and lost ~= last
+  if not news then
+    note_watch(stamp, watched)
+  elseif past.stamp and past.watched > 0 then
+    -- Only a past that was watched: otherwise two candidates would stamp each other away for ever.
+    refusal = ask_server()
+    if refusal then return refusal end
+    stamp_past(salt, 0)
+  end
+  if news or not grantable or not past.stamp or unwatched(quarantine) then
+    return show('not', key, record, quarantine)
+  end
+
   if mine then
-    lease_end = math.max(lease_end, now + ttl)
-  else
-    token = math.max(known + 1, seen + 1, now)
-    lease_end = now + ttl
+    if id > record.number then redis.call('HSET', key, 'number', number(id), 'written', number(now)) end
+    return {'granted', last}
   end
-  -- A repeated grant keeps what the leader has replaced since.
-  local profile = mine and {} or {'name', name, 'metadata', metadata}
-  redis.call('HSET', key, 'token', number(token), 'holder', holder,
-    'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
-    'quarantine', number(mine and declared or quarantine), unpack(profile))
-  return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}
+  local token = math.max(last + 1, seen + 1, now)
+  if token >= 9007199254740992 then return {'refused', 'token'} end
+  redis.call('HSET', key, 'token', number(token), 'holder', holder, 'number', number(id), 'released', '0',
+    'ttl', number(ttl), 'quarantine', number(quarantine), 'asked', '', 'defer', '0', 'wanted', '', 'reserved_for', '',
+    'reserve', '0', 'written', number(now), 'name', shown, 'metadata', metadata)
+  if ttl > past.longest then
+    past.longest = ttl
+    redis.call('HSET', KEYS[#KEYS], 'longest', number(ttl))
+  end
+  return {'granted', token}
 end
 
 local answers = {}
 for place = 1, #KEYS - 1 do
-  local before = 6 * (place - 1)
-  local ok, answer = pcall(acquire, KEYS[place], ARGV[before + 1], tonumber(ARGV[before + 2]),
-    tonumber(ARGV[before + 3]), tonumber(ARGV[before + 4]), ARGV[before + 5], ARGV[before + 6])
+  local a = {unpack(ARGV, 12 * place - 11, 12 * place)}
+  for _, of in ipairs({2, 3, 4, 7, 8, 9}) do a[of] = tonumber(a[of]) end
+  local ok, answer = pcall(acquire, KEYS[place], unpack(a, 1, 12))
   -- An error concerns this election alone: the others are answered all the same.
   answers[place] = ok and answer or {'refused', 'error', answer}
 end

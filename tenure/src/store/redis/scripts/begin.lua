@@ -1,6 +1,7 @@
 -- The beginning of the scripts that read a record.
 --
--- All times are microseconds of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
+-- All times are microseconds, written with '%.0f', which is exact below 2^53. The server's clock is the least value of
+-- new tokens, and a hint: no decision rests on it. Beyond 2^52 it is no clock, and counts as 0.
 local function number(value) return string.format('%.0f', value) end
 -- A record has whole numbers, below 2^53 too; any other value, also 'nan', is damage. Long texts are not searched.
 local function whole(text)
@@ -9,3 +10,18 @@ local function whole(text)
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+if now > 4503599627370496 then now = 0 end
+
+-- The record of an election; false if there is none, nil and a refusal if it can't be read.
+local function record_of(key)
+  local r = redis.pcall('HMGET', key, 'token', 'holder', 'number', 'released', 'ttl', 'quarantine', 'asked', 'defer',
+    'wanted', 'reserved_for', 'reserve', 'written')
+  if r.err then return nil, {'refused', 'error', r.err} end
+  if not (r[1] or r[2] or r[3]) then return false end
+  r.token, r.holder, r.number, r.released = whole(r[1]), r[2], whole(r[3]), r[4] == '1'
+  r.ttl, r.quarantine = whole(r[5]), whole(r[6])
+  if r.token and r.holder and r.number and (r.released or r[4] == '0') and r.ttl and r.quarantine then return r end
+  -- Records of the versions before 1 had the end of the lease.
+  local older = redis.call('HMGET', key, 'lease_end')[1]
+  return nil, {'refused', older and 'older' or 'record', key}
+end

@@ -1,35 +1,31 @@
--- Purge: deletes those of these records whose lease ended long ago, and returns how many. Long ago is longer ago than
--- the age, than the longest TTL that the history remembers, and than the record's own settings bind others.
+-- Purge: deletes those of these records that were written longer ago than the age, by the server's clock, and were given
+-- back or watched by the purger for the longer of TTL and quarantine. Of the others that old, it answers with the mark,
+-- and how long that is to be watched, us.
 --
--- KEYS  the elections' records, and then the prefix's history
--- ARGV  1 age, us
+-- KEYS  the elections' records, and then the past
+-- ARGV  for each of them: the watched mark, or ''
+--       and then: 1 age, us   2 the connection's number
 --
--- At maxmemory it writes one short value into the history, and frees more.
-local past = KEYS[#KEYS]
-local history = redis.call('HMGET', past, 'identity', 'longest_ttl', 'purged')
--- The highest token that was deleted must be kept somewhere.
-if not history[1] then return {'purged', 0} end
-local age = math.max(tonumber(ARGV[1]), whole(history[2]) or 0)
-local noted = whole(history[3]) or 0
-
--- The token of a record that is to be deleted. Damaged records, and values that are no records, are kept.
-local function outdated(key)
-  local record = redis.pcall('HMGET', key, 'token', 'holder', 'lease_end', 'ttl', 'quarantine')
-  if record.err then return nil end
-  local last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
-  if not (last and record[2] and lease_end and lasts) then return nil end
-  local binds = math.max(lasts, whole(record[5]) or 0)
-  return lease_end + math.max(age, binds) < now and last < now and last
-end
-
-local old, highest = {}, noted
+-- At maxmemory it writes one short value into the past, and frees more. The past keeps the highest token that was deleted.
+local age = tonumber(ARGV[#ARGV - 1])
+local highest = purged()
+local answers = {}
 for place = 1, #KEYS - 1 do
-  local last = outdated(KEYS[place])
-  if last then
-    old[#old + 1] = KEYS[place]
-    highest = math.max(highest, last)
+  local record = record_of(KEYS[place])
+  answers[place] = {'kept'}
+  -- Damaged records, and values that are no records, are kept.
+  if record and past.stamp and now - (whole(record[12]) or now) > age then
+    local mark = record.holder .. ':' .. record[3]
+    if record.released or mark == ARGV[place] then
+      if record.token > highest then
+        highest = record.token
+        redis.call('HSET', KEYS[#KEYS], 'purged', number(highest))
+      end
+      redis.call('DEL', KEYS[place])
+      answers[place] = {'purged'}
+    else
+      answers[place] = {'watch', mark, math.max(record.ttl, record.quarantine)}
+    end
   end
 end
-if highest > noted then redis.call('HSET', past, 'purged', number(highest)) end
-for _, key in ipairs(old) do redis.call('DEL', key) end
-return {'purged', #old}
+return answers

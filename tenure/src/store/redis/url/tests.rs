@@ -25,7 +25,7 @@ fn reads_every_part_of_a_url() {
     assert_eq!(login(&config.login), (Some("me".into()), Some("p@ss".into())));
     assert_eq!((config.replicas.least, config.replicas.within.as_millis()), (2, 50));
     assert_eq!(config.record(&Key::new("a:b").unwrap()), "{app}:leader:a:b");
-    assert_eq!(config.history(), "{app}:history");
+    assert_eq!(config.past(), "{app}:past");
     assert!(!format!("{config:?}").contains("p@ss"));
     assert_eq!(read("redis://[::1]").servers, Servers::One(Address::new("::1", 6379)));
 }

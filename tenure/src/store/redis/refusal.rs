@@ -1,0 +1,134 @@
+//! What went wrong, by the server's error replies and the refusals of the scripts.
+
+use std::fmt::Display;
+
+use super::reply::Field;
+use crate::store::error::sanitized;
+use crate::store::{StoreError, StoreErrorKind};
+
+/// The store's error for an error reply of the server.
+pub(super) fn server_error(code: &str, text: &str) -> StoreError {
+    let kind = match code {
+        "WRONGTYPE" => StoreErrorKind::BadRecord,
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
+        // UNBLOCKED is from a primary that was demoted while it waited for its replicas.
+        "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
+        "CLUSTERDOWN" => StoreErrorKind::NoLeader,
+        // A server that can't write its data to disk accepts no more writes.
+        "NOREPLICAS" | "MISCONF" => StoreErrorKind::NotDurable,
+        "OOM" => {
+            let text = sanitized(text, TEXT_MOST);
+            let detail = format!(
+                "{code} {text}; no lease is granted until there is memory (raise maxmemory, or remove \
+                 keys); leaders can still renew"
+            );
+            return StoreError::new(StoreErrorKind::Full, detail);
+        }
+        "MOVED" | "ASK" => {
+            let text = sanitized(text, TEXT_MOST);
+            let detail = format!("{code} {text}; a node of a cluster needs redis+cluster://");
+            return StoreError::new(StoreErrorKind::Refused, detail);
+        }
+        // An error that `redis.call` raises inside a script has its code in the text.
+        _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
+        _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
+        _ if text.contains("READONLY") || text.contains("read only replica") => {
+            StoreErrorKind::NotPrimary
+        }
+        _ => StoreErrorKind::Refused,
+    };
+    match text {
+        "" => StoreError::new(kind, code),
+        _ => StoreError::showing(kind, format_args!("{code} {text}")),
+    }
+}
+
+/// The most bytes that are kept of a server's text in front of our own.
+pub(super) const TEXT_MOST: usize = 200;
+
+pub(super) fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
+    let (kind, setting) = match why {
+        b"role" => (StoreErrorKind::NotPrimary, "its role is "),
+        b"eviction" => (StoreErrorKind::Evicting, "its maxmemory-policy is "),
+        b"error" => {
+            let [Field::Text(text), ..] = detail else { return unexpected(detail) };
+            let text = String::from_utf8_lossy(text);
+            let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
+            return server_error(code, text);
+        }
+        b"older" => {
+            let key = match detail {
+                [Field::Text(key)] => String::from_utf8_lossy(key),
+                _ => "".into(),
+            };
+            let detail = format_args!(
+                "it is of an earlier version of tenure: stop all candidates of that version, and remove it by DEL {key}"
+            );
+            return StoreError::showing(StoreErrorKind::BadRecord, detail);
+        }
+        b"record" => return damaged("its fields do not hold what they should"),
+        b"token" => return damaged("a candidate knows a token of 2^53 or more"),
+        b"withheld" => return withheld(detail),
+        _ => (StoreErrorKind::Refused, ""),
+    };
+    let value = match detail {
+        [Field::Text(value), ..] => String::from_utf8_lossy(value),
+        _ => "".into(),
+    };
+    StoreError::showing(kind, format_args!("{setting}{value}"))
+}
+
+pub(super) fn unexpected(fields: &[Field<'_>]) -> StoreError {
+    StoreError::showing(
+        StoreErrorKind::UnexpectedReply,
+        sanitized(format_args!("{fields:?}"), TEXT_MOST),
+    )
+}
+
+/// A server that does not report what a grant depends on, as some that only resemble Redis.
+fn withheld(detail: &[Field<'_>]) -> StoreError {
+    let [Field::Text(field), Field::Text(value), Field::Text(version)] = detail else {
+        return unexpected(detail);
+    };
+    let [field, value, version] = [field, value, version].map(|text| String::from_utf8_lossy(text));
+    let detail = format_args!(
+        "INFO has {field}:{value:?} ({version}); use Redis 7 or Valkey, and no proxy that hides it"
+    );
+    StoreError::showing(StoreErrorKind::Withheld, detail)
+}
+
+/// The error of an answer of the right form with a value that no candidate has written.
+pub(super) fn damaged(detail: impl Display) -> StoreError {
+    StoreError::showing(StoreErrorKind::BadRecord, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &'static str) -> Field<'static> {
+        Field::Text(text.as_bytes())
+    }
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        let error = refused(b"eviction", &[text("allkeys-lru")]);
+        assert_eq!(error.kind(), StoreErrorKind::Evicting);
+        assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
+        let error = refused(b"older", &[text("{app}:leader:a")]);
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+        assert!(error.to_string().ends_with("remove it by DEL {app}:leader:a"), "{error}");
+        let fields = ["run_id", "", "other_version:1.2"].map(text);
+        let error = refused(b"withheld", &fields);
+        assert_eq!(error.kind(), StoreErrorKind::Withheld);
+        assert!(error.to_string().contains("INFO has run_id:\"\" (other_version:1.2)"), "{error}");
+        let error = server_error("NOAUTH", "Authentication required.");
+        assert_eq!(error.kind(), StoreErrorKind::Authentication);
+        let error = server_error("MOVED", "3999 127.0.0.1:6381");
+        assert!(
+            error
+                .to_string()
+                .ends_with("127.0.0.1:6381; a node of a cluster needs redis+cluster://")
+        );
+    }
+}
