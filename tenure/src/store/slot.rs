@@ -67,10 +67,12 @@ impl Patience {
     pub(super) fn of(request: &Request) -> Self {
         match request {
             Request::Acquire { .. }
+            | Request::Look { .. }
+            | Request::Ask { .. }
             | Request::Renew { .. }
             | Request::Release { .. }
             | Request::Describe { .. } => Self::Waits,
-            Request::Observe | Request::Notify { .. } => Self::Fails,
+            Request::Want { .. } | Request::Observe | Request::Notify { .. } => Self::Fails,
         }
     }
 }
