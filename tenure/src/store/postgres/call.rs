@@ -42,7 +42,7 @@ impl Link {
         let together = match self.together(&live, requests).await {
             Ok(replies) => replies,
             Err(error) => {
-                self.noted(&live, Err(error.clone()));
+                self.note_error(&live, &error);
                 return vec![Err(error); requests.len()];
             }
         };
@@ -50,7 +50,7 @@ impl Link {
             let live = &live;
             async move {
                 match reply {
-                    Some(reply) => self.noted(live, Ok(reply)),
+                    Some(reply) => Ok(reply),
                     None => self.call_on(live, key, request).await,
                 }
             }
@@ -76,6 +76,7 @@ impl Link {
             let (keys, looks): (Vec<_>, Vec<_>) = looks.into_iter().unzip();
             let found = self.examining(live, self.look(live, &keys)).await?;
             let shown = found.into_iter().zip(looks);
+            live.session.serves();
             return Ok(shown.map(|(one, of)| Some(Reply::At(one.shown(Some(of))))).collect());
         }
         let renewals = requests.iter().map(Renewal::of);
@@ -89,7 +90,9 @@ impl Link {
                 rows => self.acknowledged(live, rows),
             }
         });
-        for row in &rows.await? {
+        let rows = rows.await?;
+        live.session.serves();
+        for row in &rows {
             let (place, reply) = reply::renewed(row)?;
             let one = place.checked_sub(1).and_then(|index| replies.get_mut(index));
             *one.ok_or_else(|| unexpected("a renewal that was not asked for"))? = Some(reply);
@@ -116,26 +119,19 @@ impl Link {
             | Request::Describe { .. }
             | Request::Notify { .. } => answer.await,
         };
-        self.noted(live, reply)
-    }
-
-    /// Notes what a reply says of the connection.
-    fn noted(
-        &self,
-        live: &Arc<Live>,
-        reply: Result<Reply, StoreError>,
-    ) -> Result<Reply, StoreError> {
         match &reply {
             Ok(_) => live.session.serves(),
-            Err(error) => {
-                // Later replies may be out of step with their requests too. A damaged record concerns its own election.
-                if error.kind() == StoreErrorKind::UnexpectedReply {
-                    live.session.dead.cancel();
-                }
-                self.requests.failed(live, error);
-            }
+            Err(error) => self.note_error(live, error),
         }
         reply
+    }
+
+    fn note_error(&self, live: &Arc<Live>, error: &StoreError) {
+        // Later replies may be out of step with their requests too. A damaged record concerns its own election.
+        if error.kind() == StoreErrorKind::UnexpectedReply {
+            live.session.dead.cancel();
+        }
+        self.requests.failed(live, error);
     }
 
     /// Has the server compared with the past before the first request over the connection: both are sent together.

@@ -134,6 +134,7 @@ impl LeaseTable {
         format!("{}{suffix}", self.table)
     }
 
+    #[allow(dead_code, reason = "advisory locks are out of the build")]
     /// The table's unique name in its database, from which the numbers of locks are computed.
     pub(super) fn plain_name(&self) -> String {
         format!("{}.{}", self.schema, self.table)
