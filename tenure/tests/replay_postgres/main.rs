@@ -8,6 +8,7 @@
 
 mod draw;
 mod lines;
+mod meanwhile;
 mod state;
 mod world;
 

@@ -184,16 +184,18 @@ mod tests {
 
     #[test]
     fn other_names_replace_all_default_ones() {
-        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().schema_sql();
+        let table = LeaseTable::new("We\"ird", "täble x").unwrap();
+        let sql = table.schema_sql();
         let statements: Vec<_> = sql.lines().filter(|line| !line.starts_with("--")).collect();
         let statements = statements.join("\n");
         for name in ["tenure.", "tenure;", "'tenure'", "leases"] {
             assert!(!statements.contains(name), "{name}");
         }
         assert!(statements.contains("\"We\"\"ird\".\"täble x_acquire\"("));
-        assert!(statements.contains("pg_notify('tenure_täble x'"));
         assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
+        let release = table.named(include_str!("sql/release.sql"));
+        assert!(release.contains("pg_notify('tenure_täble x'"));
     }
 
     #[test]
