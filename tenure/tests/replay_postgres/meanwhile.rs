@@ -44,19 +44,19 @@ impl Race {
         other.sql(&format!("BEGIN; {sql}")).expect("changed");
         let (store, key) = (self.store.clone(), self.key.clone());
         let asked = tokio::spawn(async move { store.call(&key, request).await });
-        self.until_one_waits();
+        self.until_one_waits(sql);
         commit(&mut other);
         asked.await.expect("no panic").expect("an answer")
     }
 
-    fn until_one_waits(&self) {
+    fn until_one_waits(&self, sql: &str) {
         let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
         let waits = || self.server.sql(waiting).expect("read") != "0";
         let found = (0..500).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             waits()
         });
-        assert!(found, "the request waits for no lock");
+        assert!(found, "the request waits for no lock of {sql}");
     }
 }
 
@@ -99,9 +99,9 @@ async fn a_request_acts_on_the_row_that_it_compared() {
     );
     let reply = race.while_changing(TAKEN, renewal(token)).await;
     assert_eq!(reply, Reply::Superseded { last: taken });
-    let release = Request::Release { holder: ANNA, token, reservation: None };
     race.server.sql("DELETE FROM tenure.leases").expect("deleted");
     let token = race.anna_leads().await;
+    let release = Request::Release { holder: ANNA, token, reservation: None };
     assert_eq!(race.while_changing(TAKEN, release).await, Reply::NotHeld);
 
     // The lock alone changes nothing.
