@@ -9,6 +9,7 @@
 mod draw;
 mod lines;
 mod meanwhile;
+mod people;
 mod state;
 mod world;
 
