@@ -197,7 +197,7 @@ async fn each_alone<S: Store + ?Sized>(
 }
 
 /// Whether a store may carry these out together.
-#[cfg(any(feature = "postgres", feature = "etcd", all(feature = "sqlite", target_os = "linux")))]
+#[cfg(any(feature = "etcd", all(feature = "sqlite", target_os = "linux")))]
 fn are_renewals(requests: &[(Key, Request)]) -> bool {
     requests.iter().all(|(_, request)| matches!(request, Request::Renew { .. }))
 }

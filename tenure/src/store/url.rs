@@ -206,7 +206,9 @@ macro_rules! not_built {
 not_built!(redis(&str), "redis", "redis");
 not_built!(fred(&str), "fred", "fred");
 not_built!(postgres(&str), "postgres", "postgres");
-not_built!(advisory(&str), "postgres-advisory", "postgres");
+fn advisory(_: &str) -> Opened {
+    Err(StoreUrlError::NotBuilt { store: "postgres-advisory", feature: "postgres" })
+}
 not_built!(etcd(&str), "etcd", "etcd");
 
 #[cfg(feature = "redis")]
@@ -234,15 +236,6 @@ fn postgres(url: &str) -> Opened {
     use super::postgres::{Postgres, PostgresConfig};
 
     Ok(AnyStore::new(Postgres::new(PostgresConfig::from_url(url)?)))
-}
-
-#[cfg(feature = "postgres")]
-fn advisory(rest: &str) -> Opened {
-    use super::postgres::{AdvisoryConfig, PostgresAdvisory, PostgresConfig};
-
-    let url = super::Secret::new(format!("postgres:{rest}"));
-    let config = AdvisoryConfig::new(PostgresConfig::from_url(url.reveal())?);
-    Ok(AnyStore::new(PostgresAdvisory::new(config)))
 }
 
 #[cfg(feature = "etcd")]

@@ -94,7 +94,7 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets the table. Elections of one table share a history.
+    /// Sets the table. Elections of one table share a past.
     pub fn table(mut self, table: LeaseTable) -> Self {
         self.table = table;
         self

@@ -41,8 +41,6 @@ const CONSTRAINT_VIOLATIONS: &str = "23";
 const FSYNC_IS_OFF: &str = "TN001";
 /// Raised by the functions in a session that is not the one in which the connection began.
 const OTHER_SESSION: &str = "TN002";
-/// Raised by a plain statement that had to wait for its row.
-const LATE: &str = "TN003";
 /// Raised by the functions where a row exists that this user can't see.
 const HIDDEN: &str = "TN004";
 
@@ -97,7 +95,7 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         HIDDEN => {
             let table = config.table.object("");
             let advice =
-                format!("the user needs a policy on {table} and its history that shows all rows");
+                format!("the user needs a policy on {table} and its past that shows all rows");
             (Kind::Permission, Some(advice))
         }
         LOCK_NOT_AVAILABLE => {
@@ -110,13 +108,11 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         }
         UNDEFINED_DATABASE => (Kind::Missing, None),
         UNDEFINED_TABLE | UNDEFINED_FUNCTION | UNDEFINED_SCHEMA => {
-            let advice = "LeaseTable::schema_sql has the statements that make it, and \
-                LeaseTable::advisory_sql what advisory locks need besides";
+            let advice = "LeaseTable::schema_sql has the statements that make it";
             (Kind::Missing, Some(advice.into()))
         }
         UNDEFINED_COLUMN => {
-            let advice = "the table was made by an earlier version; the statements of \
-                LeaseTable::schema_sql add what it lacks";
+            let advice = "the table was made by another version; drop it, and let LeaseTable::schema_sql make it anew";
             (Kind::Unsupported, Some(advice.into()))
         }
         READ_ONLY => (Kind::NotPrimary, None),
@@ -128,8 +124,7 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         }
         FSYNC_IS_OFF => {
             let advice = "set fsync to on; or, if the hoster reports it off and keeps what it acknowledges all the \
-                same, set PostgresConfig::accept_fsync_off (for a table of an earlier version, also run \
-                LeaseTable::schema_sql again)";
+                same, set PostgresConfig::accept_fsync_off";
             (Kind::NotDurable, Some(advice.into()))
         }
         NOT_SUPPORTED if error.message().contains(LOG_POSITION) => {
@@ -158,16 +153,11 @@ pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
     let said: String = said.chars().take(100).collect();
     let detail = format!(
         "{said}; a role with more rights must create the table first: LeaseTable::schema_sql has the \
-         statements, LeaseTable::advisory_sql what advisory locks need besides, and LeaseTable::grants_sql \
+         statements, and LeaseTable::grants_sql \
          what {:?} needs then",
         config.user
     );
     StoreError::new(StoreErrorKind::Permission, detail)
-}
-
-/// Whether that error says that the statement was undone, since it had to wait.
-pub(super) fn is_late(error: &Error) -> bool {
-    error.code().is_some_and(|code| code.code() == LATE)
 }
 
 /// Whether that error is about the values of a row, so that the statement may succeed for other rows.

@@ -4,17 +4,15 @@
 //! late request.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use tokio_postgres::{Error, Notification, SimpleQueryRow};
 use tokio_util::sync::CancellationToken;
 
-use super::advisory::Gate;
 use super::config::PostgresConfig;
-use super::distance::Distance;
-use super::error::{failed, is_fatal, not_made};
+use super::error::{failed, not_made};
 use super::listeners::{Listeners, heard};
 use super::listening::Listening;
 use super::live::Live;
@@ -24,35 +22,33 @@ use super::statements::Statements;
 use super::table::LeaseTable;
 use crate::runtime::Runtime;
 use crate::store::dial::Dial;
+use crate::store::purge::Watches;
 use crate::store::slot::{Patience, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: PostgresConfig,
-    /// Where leases are granted under advisory locks only: what a session needs before.
-    pub(super) gate: Option<Gate>,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Arc<Listeners>,
     pub(super) requests: Slot<Live>,
     pub(super) listening: Slot<Listening>,
+    /// What purges have seen.
+    pub(super) watches: Mutex<Watches>,
     /// Whether the log has said that there is none, though there is one for requests.
     lacks_wakeups: AtomicBool,
     dial: Dial,
 }
 
 impl Link {
-    pub(super) fn new(
-        config: PostgresConfig,
-        gate: Option<Gate>,
-        runtime: Arc<dyn Runtime>,
-    ) -> Self {
+    pub(super) fn new(config: PostgresConfig, runtime: Arc<dyn Runtime>) -> Self {
         config.warns();
         let requests = Slot::new(&runtime, config.connect_timeout);
         let listening = Slot::for_one(&runtime, config.connect_timeout);
         let dial = Dial::new(&runtime, config.connect_timeout);
         let lacks_wakeups = AtomicBool::new(false);
         let listeners = Arc::default();
-        Self { config, gate, runtime, listeners, requests, listening, lacks_wakeups, dial }
+        let watches = Mutex::default();
+        Self { config, runtime, listeners, requests, listening, watches, lacks_wakeups, dial }
     }
 
     /// The connection for requests, opened anew if there is none.
@@ -110,48 +106,23 @@ impl Link {
     /// Opens a connection for requests, in two round trips after the protocol's own: the first examines the
     /// server and the table, the second needs their state.
     async fn connect(&self) -> Result<Live, StoreError> {
-        let (table, with_locks) = (&self.config.table, self.gate.is_some());
+        let table = &self.config.table;
         let session = self.open(CancellationToken::new(), |_| {}).await?;
         // If anything else fails, the session is unusable.
         let half_way = session.dead.clone().drop_guard();
-        let (admitted, settings) = match &self.gate {
-            Some(_) => Gate::name(&*self.runtime)?,
-            None => Default::default(),
-        };
-        let query = presence::query(table, with_locks);
-        let (backend, rows) = session.set_up(&self.config, &settings, &query).await?;
+        let (_, rows) = session.set_up(&self.config, "", &presence::query(table)).await?;
         self.make_or_find(&session, &Presence::read(&rows)?).await?;
-        let handover = async {
-            if let Some(gate) = &self.gate {
-                session.client.simple_query(&gate.retake(table, backend)).await?;
-            }
-            Ok(())
-        };
-        let (version, identity, handed, statements) = tokio::join!(
-            self.is_known(&session, [true, with_locks]),
+        let (version, identity, statements) = tokio::join!(
+            self.is_known(&session),
             self.identity(&session),
-            handover,
-            Statements::prepare(&session.client, with_locks, table)
+            Statements::prepare(&session.client, table)
         );
         version?;
-        let (identity, process) = identity?;
-        let fails = |error: Error| failed(&self.config, &error);
-        handed.map_err(fails)?;
-        let statements = statements.map_err(fails)?;
-        if let Some(gate) = &self.gate {
-            gate.admitted(backend);
-        }
+        let (identity, backend) = identity?;
+        let statements = statements.map_err(|error| failed(&self.config, &error))?;
         half_way.disarm();
-        let (has_compared, distance) = (AtomicBool::new(false), Distance::default());
-        Ok(Live {
-            session,
-            identity,
-            backend: process,
-            statements,
-            has_compared,
-            distance,
-            admitted,
-        })
+        let is_examined = AtomicBool::new(false);
+        Ok(Live { session, identity, backend, statements, is_examined })
     }
 
     async fn open(
@@ -168,26 +139,20 @@ impl Link {
         if self.config.create_table {
             there.is_ours()?;
         }
-        there.is_whole(table)?;
-        let Some(missing) = &there.missing else {
-            if self.config.create_table && there.may_be_renewed {
-                self.renew_functions(session, there).await?;
-            }
-            return Ok(());
-        };
+        there.is_current(table)?;
+        let Some(missing) = &there.missing else { return Ok(()) };
         if !self.config.create_table {
             let detail = format!(
-                "{} is not whole (LeaseTable::schema_sql has the statements that make it, and \
-                 LeaseTable::advisory_sql what advisory locks need besides): no {missing}",
+                "{} is not whole (LeaseTable::schema_sql has the statements that make it): no {missing}",
                 table.object("")
             );
             return Err(StoreError::new(StoreErrorKind::Missing, detail));
         }
         // Functions of another version must not be replaced.
-        self.is_known(session, there.tells_version).await?;
-        let of_locks = if self.gate.is_some() { table.advisory_sql() } else { String::new() };
-        let sql = format!("{} {of_locks}", table.schema_sql());
-        let made = self.make(session, &sql).await;
+        if there.tells_version {
+            self.is_known(session).await?;
+        }
+        let made = self.make(session, &table.schema_sql()).await;
         made.map_err(|error| not_made(&self.config, &error))?;
         tracing::info!(table = table.object(""), "created the lease table, or its missing parts");
         Ok(())
@@ -205,46 +170,16 @@ impl Link {
         session.client.batch_execute(&format!("{lock} {sql}")).await
     }
 
-    /// Replaces the functions of an earlier edition, and adds what it lacked. Elections do as well without.
-    async fn renew_functions(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
+    /// Checks that the table has the version that this store knows.
+    async fn is_known(&self, session: &Session) -> Result<(), StoreError> {
         let table = &self.config.table;
-        self.is_known(session, there.tells_version).await?;
-        match self.make(session, &table.schema_sql()).await {
-            Ok(()) => {
-                tracing::info!(
-                    table = table.object(""),
-                    "replaced the functions of an earlier edition"
-                );
-            }
-            Err(error) if is_fatal(&error) => return Err(failed(&self.config, &error)),
-            Err(error) => {
-                tracing::debug!(%error, "functions of an earlier edition could not be replaced");
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that the table and the functions of the locks have the version that this store knows; `asked` says
-    /// which of the two to check.
-    async fn is_known(&self, session: &Session, asked: [bool; 2]) -> Result<(), StoreError> {
-        let table = &self.config.table;
-        let known =
-            [("_version", LeaseTable::VERSION), ("_locked_version", LeaseTable::ADVISORY_VERSION)];
-        let known: Vec<_> = known.iter().zip(asked).filter(|(_, asked)| *asked).collect();
-        let calls: Vec<_> =
-            known.iter().map(|((of, _), _)| format!("{}()", table.object(of))).collect();
-        if calls.is_empty() {
-            return Ok(());
-        }
-        let row = self.row(session, &format!("SELECT {}", calls.join(", "))).await?;
-        for (index, ((_, known), _)) in known.into_iter().enumerate() {
-            let found: Option<i32> = number(&row, index);
-            if found != Some(*known) {
-                let found = found.map_or_else(|| "none".to_owned(), |found| found.to_string());
-                let table = table.object("");
-                let detail = format!("{table} has version {found}; this store knows {known}");
-                return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
-            }
+        let row = self.row(session, &format!("SELECT {}()", table.object("_version"))).await?;
+        let (found, known) = (number::<i32>(&row, 0), LeaseTable::VERSION);
+        if found != Some(known) {
+            let found = found.map_or_else(|| "none".to_owned(), |found| found.to_string());
+            let table = table.object("");
+            let detail = format!("{table} has version {found}; this store knows {known}");
+            return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
         }
         Ok(())
     }

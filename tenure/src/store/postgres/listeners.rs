@@ -31,6 +31,7 @@ fn announced(payload: &str) -> Option<(Key, u128)> {
     Some((key(of)?, u128::from_str_radix(number, 16).ok()?))
 }
 
+#[allow(dead_code, reason = "advisory locks are out of the build")]
 /// A key in the payload of a notification, which is text without zero bytes.
 pub(super) fn payload(key: &Key) -> String {
     let mut hex = String::with_capacity(2 * key.as_str().len());

@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicBool;
 
 use tokio_util::sync::CancellationToken;
 
-use super::distance::Distance;
 use super::session::Session;
 use super::statements::Statements;
 use crate::store::slot::Connection;
@@ -17,11 +16,8 @@ pub(super) struct Live {
     /// The process that has reported the identity.
     pub(super) backend: String,
     pub(super) statements: Statements,
-    /// Whether a renewal over it was answered, which has compared the server with the history of the table.
-    pub(super) has_compared: AtomicBool,
-    pub(super) distance: Distance,
-    /// The name under which the session was let through the gate, if there is one.
-    pub(super) admitted: String,
+    /// Whether a request over it has compared the server with the past.
+    pub(super) is_examined: AtomicBool,
 }
 
 impl Connection for Live {

@@ -6,12 +6,12 @@
 
 use tokio_postgres::SimpleQueryRow;
 
-use super::table::{FOR_CLIENTS, FUNCTIONS, KNOWS_PURGED, LOCK_FUNCTIONS, LeaseTable};
+use super::table::{FOR_CLIENTS, FUNCTIONS, LeaseTable};
 use crate::store::{StoreError, StoreErrorKind};
 
-const RELATIONS: [&str; 3] = ["", "_history", "_messages"];
-/// Columns that tables of earlier versions did not have.
-const COLUMNS: [(&str, &str); 2] = [("", "quarantine"), ("_history", "longest_ttl")];
+const RELATIONS: [&str; 3] = ["", "_past", "_messages"];
+/// A column that tables of earlier versions do not have.
+const COLUMN: &str = "number";
 
 /// Looks for the parts in the schema of that name, and for an owner that is not trusted. Trusted are the user
 /// itself, roles that it is a member of, and superusers. All users but superusers also trust the owner of the
@@ -27,7 +27,7 @@ const QUERY: &str = "
             WHERE c.relname = ANY (ARRAY[{relations}])
         UNION ALL SELECT 'function', f.proname::text, f.proowner
             FROM pg_proc AS f JOIN place AS p ON f.pronamespace = p.oid
-            WHERE f.proname = ANY (ARRAY[{functions}, '{for_clients}'])
+            WHERE f.proname = ANY (ARRAY[{functions}])
     )
     SELECT (
         SELECT string_agg(w.name, ', ') FROM unnest(ARRAY[{relations}, {functions}]) AS w (name)
@@ -43,20 +43,10 @@ const QUERY: &str = "
                         WHERE m.roleid = r.oid AND m.member = me.oid)
             ) LIMIT 1
     ), (
-        SELECT string_agg(concat(w.relation, '.', w.name), ', ')
-            FROM (VALUES {columns}) AS w (relation, name)
-            JOIN pg_class AS c ON c.relname = w.relation
-            JOIN place AS p ON c.relnamespace = p.oid
-            WHERE NOT EXISTS (SELECT FROM pg_attribute AS a
-                WHERE a.attrelid = c.oid AND a.attname = w.name AND NOT a.attisdropped)
-    ), EXISTS (SELECT FROM found AS f WHERE f.name = '{version}' AND f.kind = 'function')
-    , EXISTS (SELECT FROM found AS f WHERE f.name = '{locked_version}' AND f.kind = 'function')
-    , (NOT EXISTS (SELECT FROM found AS f WHERE f.name = '{for_clients}' AND f.kind = 'function')
-            OR EXISTS (SELECT FROM pg_proc AS f JOIN place AS p ON f.pronamespace = p.oid
-                WHERE f.proname = '{acquire}' AND position('{knows_purged}' IN f.prosrc) = 0))
-        AND EXISTS (SELECT FROM place AS p WHERE has_schema_privilege(p.oid, 'CREATE'))
-        AND EXISTS (SELECT FROM found AS f
-            WHERE f.name = '{version}' AND f.kind = 'function' AND pg_has_role(f.owner, 'USAGE'))";
+        SELECT bool_or(NOT EXISTS (SELECT FROM pg_attribute AS a
+                WHERE a.attrelid = c.oid AND a.attname = '{column}' AND NOT a.attisdropped))
+            FROM pg_class AS c JOIN place AS p ON c.relnamespace = p.oid WHERE c.relname = '{leases}'
+    ), EXISTS (SELECT FROM found AS f WHERE f.name = '{version}' AND f.kind = 'function')";
 
 /// The answer of the catalogue.
 pub(super) struct Presence {
@@ -64,34 +54,25 @@ pub(super) struct Presence {
     pub(super) missing: Option<String>,
     /// A part whose owner is not trusted.
     stranger: Option<String>,
-    /// The columns that its tables lack.
-    lacks: Option<String>,
-    /// Whether there is a function for the version, and one for the version of the locks.
-    pub(super) tells_version: [bool; 2],
-    /// Whether its functions are of an earlier edition, and this user may replace them: they are its own.
-    pub(super) may_be_renewed: bool,
+    /// Whether the table is of an earlier version.
+    is_old: bool,
+    /// Whether there is a function for the version.
+    pub(super) tells_version: bool,
 }
 
 /// The query for it.
-pub(super) fn query(table: &LeaseTable, with_locks: bool) -> String {
+pub(super) fn query(table: &LeaseTable) -> String {
     let names = |suffixes: &[&str]| {
         let names: Vec<_> = suffixes.iter().map(|of| format!("'{}'", table.name_of(of))).collect();
         names.join(", ")
     };
-    let columns = COLUMNS.map(|(of, column)| format!("('{}', '{column}')", table.name_of(of)));
-    let mut functions = FUNCTIONS.to_vec();
-    if with_locks {
-        functions.extend(LOCK_FUNCTIONS);
-    }
+    let functions = [&FUNCTIONS[..], &[FOR_CLIENTS]].concat();
     QUERY
         .replace("{relations}", &names(&RELATIONS))
         .replace("{functions}", &names(&functions))
-        .replace("{columns}", &columns.join(", "))
-        .replace("{for_clients}", &table.name_of(FOR_CLIENTS))
-        .replace("{acquire}", &table.name_of("_acquire"))
-        .replace("{knows_purged}", KNOWS_PURGED)
+        .replace("{column}", COLUMN)
+        .replace("{leases}", &table.name_of(""))
         .replace("{version}", &table.name_of("_version"))
-        .replace("{locked_version}", &table.name_of("_locked_version"))
         .replace("{schema}", table.schema_name())
 }
 
@@ -102,10 +83,8 @@ impl Presence {
             return Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail));
         };
         let text = |index| row.get(index).map(str::to_owned);
-        let tells_version = [row.get(3) == Some("t"), row.get(4) == Some("t")];
-        let (missing, stranger, lacks) = (text(0), text(1), text(2));
-        let may_be_renewed = row.get(5) == Some("t");
-        Ok(Self { missing, stranger, lacks, tells_version, may_be_renewed })
+        let (is_old, tells_version) = (row.get(2) == Some("t"), row.get(3) == Some("t"));
+        Ok(Self { missing: text(0), stranger: text(1), is_old, tells_version })
     }
 
     /// Checks that all parts have trusted owners.
@@ -118,14 +97,17 @@ impl Presence {
         Err(StoreError::new(StoreErrorKind::Permission, detail))
     }
 
-    /// Checks that the tables have all columns. The statements that create missing parts do not alter tables.
-    pub(super) fn is_whole(&self, table: &LeaseTable) -> Result<(), StoreError> {
-        let Some(lacks) = &self.lacks else { return Ok(()) };
-        let (table, named) = (table.object(""), table.name_of(""));
+    /// Checks that the table is not of an earlier version. Its records are left alone.
+    pub(super) fn is_current(&self, table: &LeaseTable) -> Result<(), StoreError> {
+        if !self.is_old {
+            return Ok(());
+        }
+        let (object, schema, named) = (table.object(""), table.schema_name(), table.name_of(""));
         let detail = format!(
-            "{table} was made by another version of this store, without {lacks}; stop all candidates and \
-             drop the tables and functions named {named}*: what makes them anew is in \
-             LeaseTable::schema_sql, and the first leader then waits out a quarantine"
+            "{object} was made by an earlier version of this store; stop all candidates and drop it, with the view, the \
+             functions and the other tables whose names begin with {named}_ (DROP SCHEMA {schema:?} CASCADE, if nothing \
+             else is in the schema): what makes them anew is in LeaseTable::schema_sql, and the first leader then waits \
+             for a quarantine"
         );
         Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
     }
@@ -136,20 +118,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_functions_are_of_this_edition() {
-        assert_eq!(LeaseTable::default().schema_sql().matches(KNOWS_PURGED).count(), 1);
-    }
-
-    #[test]
     fn the_query_looks_for_every_function() {
         let table = LeaseTable::default();
-        let (sql, asked) = (table.schema_sql() + &table.advisory_sql(), query(&table, true));
+        let (sql, asked) = (table.schema_sql(), query(&table));
         let mut count = 0;
         for part in sql.split("CREATE OR REPLACE FUNCTION \"tenure\".\"").skip(1) {
             let name = part.split('"').next().unwrap();
             assert!(asked.contains(&format!("'{name}'")), "{name}");
             count += 1;
         }
-        assert_eq!(count, FUNCTIONS.len() + 1 + LOCK_FUNCTIONS.len());
+        assert_eq!(count, FUNCTIONS.len() + 1);
     }
 }

@@ -1,76 +1,103 @@
 //! The deletion of the rows of long-ended elections, some at a time, in the order of their keys.
 //!
-//! One statement locks the rows that ended long ago, deletes them, and notes the highest of their tokens. Rows that
-//! another request has locked are left out: the next purge deletes them. A row that has changed before it was locked
-//! is judged anew. The clock is read before the lock, so a row may only seem younger than it is.
-//!
-//! The functions of an earlier edition grant a token that may be below a purged one if the clock was set back. Under them
-//! nothing is purged.
+//! The server's clock chooses which rows to look at. A row is deleted if it still has the mark that was looked at, and was
+//! released or watched by this process. Rows that another request has locked are left out: the next purge deletes them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use tokio_postgres::types::ToSql;
+use futures_util::FutureExt;
+use tenure_core::{Mark, RequestId};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
-use super::call::micros;
-use super::error::{failed, is_fatal};
 use super::link::Link;
-use super::pending::Pending;
-use super::table::KNOWS_PURGED;
+use super::live::Live;
+use super::reply::{bits, column, duration};
+use super::statements::{OLD, PURGE};
+use super::value;
+use crate::HolderId;
 use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
-use crate::store::{StoreError, StoreErrorKind};
-
-const PURGE: &str = include_str!("sql/purge.sql");
+use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How many rows one statement looks at.
 const ROWS: i64 = 200;
 
 impl Link {
     pub(super) async fn purge(self: &Arc<Self>, age: Duration) -> Result<u64, StoreError> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).begin();
         let link = Arc::clone(self);
         let step = move |after| {
             let link = Arc::clone(&link);
-            let step: futures_util::future::BoxFuture<'static, _> =
-                Box::pin(async move { link.purge_some(after, age).await });
-            step
+            async move {
+                let live = link.live(Patience::Fails).await?;
+                let step = link.examining(&live, link.purge_some(&live, after, age)).await;
+                step.inspect(|_| live.session.serves()).map_err(|error| {
+                    let error = link.explained(error);
+                    link.requests.failed(&live, &error);
+                    error
+                })
+            }
+            .boxed()
         };
         in_steps(&self.runtime, step).await
     }
 
     async fn purge_some(
-        self: &Arc<Self>,
+        &self,
+        live: &Arc<Live>,
         after: Vec<u8>,
         age: Duration,
     ) -> Result<Step<Vec<u8>>, StoreError> {
-        let live = self.live(Patience::Fails).await?;
-        let table = &self.config.table;
-        let sql = table.named(PURGE);
-        let (schema, acquire) = (table.schema_name(), table.name_of("_acquire"));
-        let pending = Pending::on(&live, &self.runtime);
-        let arguments: [&(dyn ToSql + Sync); 6] =
-            [&after, &micros(age), &ROWS, &KNOWS_PURGED, &schema, &acquire];
-        let row = live.session.client.query_one(&sql, &arguments).await;
-        pending.answered(row.as_ref().is_err_and(is_fatal));
-        let read = row.and_then(|row| {
-            Ok((row.try_get::<_, i64>(0)?, row.try_get(1)?, row.try_get::<_, bool>(2)?))
-        });
-        let (deleted, next, knows_purged) = read.map_err(|error| {
-            let error = self.explained(failed(&self.config, &error));
-            self.requests.failed(&live, &error);
-            error
-        })?;
-        live.session.serves();
-        live.session.is_replicated()?;
-        if !knows_purged {
-            let detail = format!(
-                "the functions of {} are of an earlier edition, which would grant tokens below purged ones: run the \
-                 statements of LeaseTable::schema_sql again",
-                table.object("")
-            );
-            return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
+        let age = value::demand(age);
+        let page = [(&after as _, Type::BYTEA), (&age as _, Type::INT8), (&ROWS as _, Type::INT8)];
+        let page = self.ask_rarely(live, OLD, &page).await?;
+        let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < ROWS);
+        let next: Option<Vec<u8>> = match page.last() {
+            Some(row) if !is_last => column(row, 0)?,
+            _ => None,
+        };
+        let (mut keys, mut holders, mut numbers, mut watched) = (vec![], vec![], vec![], vec![]);
+        for row in &page {
+            let Some((key, mark, is_watched)) = self.old(row)? else { continue };
+            keys.push(key.as_str().as_bytes().to_vec());
+            holders.push(value::holder(mark.holder));
+            numbers.push(value::number(mark.number)?);
+            watched.push(is_watched);
         }
-        Ok(Step { deleted: deleted.unsigned_abs(), next })
+        let deleted = if keys.is_empty() {
+            0
+        } else {
+            let parameters = [
+                (&keys as _, Type::BYTEA_ARRAY),
+                (&holders as _, Type::BYTEA_ARRAY),
+                (&numbers as _, Type::INT8_ARRAY),
+                (&watched as _, Type::BOOL_ARRAY),
+            ];
+            self.ask_rarely(live, PURGE, &parameters).await?.len()
+        };
+        Ok(Step { deleted: u64::try_from(deleted).unwrap_or_default(), next })
+    }
+
+    /// A row that is old enough and may be deleted as it is, and whether that is because it was watched.
+    fn old(&self, row: &Row) -> Result<Option<(Key, Mark, bool)>, StoreError> {
+        let key: &[u8] = column(row, 0)?.unwrap_or_default();
+        // A row that no candidate of this store has written is left alone.
+        let key = str::from_utf8(key).ok().and_then(|key| Key::new(key).ok());
+        let number =
+            column::<i64>(row, 2)?.and_then(|number| RequestId::new(u64::try_from(number).ok()?));
+        let (Some(key), Some(number), Some(true)) = (key, number, column(row, 5)?) else {
+            return Ok(None);
+        };
+        let holder = HolderId::from_bits(bits("holder", column(row, 1)?.unwrap_or_default())?);
+        let (mark, demand) = (Mark { holder, number }, duration("ttl", column(row, 4)?)?);
+        if column(row, 3)? == Some(true) {
+            return Ok(Some((key, mark, false)));
+        }
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_watched = watches.time(&key, mark, self.runtime.now()) >= demand;
+        Ok(is_watched.then_some((key, mark, true)))
     }
 
     /// Adds what to do to a refusal.

@@ -1,204 +1,185 @@
-//! Reads the replies of the functions.
+//! Reads what the statements return.
+//!
+//! A column of another type than the statement's is an error of the kind `UnexpectedReply`: replies may be out of step
+//! with their requests. An impossible value in a column is a damaged record, and its own election's trouble alone.
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use tenure_core::contract::Record;
+use tenure_core::{Asked, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast, Wish};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::store::{Incumbent, Profile, Reply, Request, StoreError, StoreErrorKind};
-use crate::{HolderId, Token};
+use crate::store::{Profile, Reply, Shown, StoreError, StoreErrorKind};
+use crate::{HolderId, Instant, Token};
 
-/// The answer about a live lease whose profile is longer than any candidate's.
-pub(super) const TOO_LONG: &str = "too_long";
-
-/// The columns of an answer. Those that an answer does not need are missing or NULL.
-#[derive(Clone, Copy, Debug, Default)]
-struct Answer<'a> {
-    word: &'a str,
-    last: Option<i64>,
-    micros: Option<i64>,
-    holder: Option<&'a [u8]>,
-    name: Option<&'a [u8]>,
-    metadata: Option<&'a [u8]>,
-    ttl: Option<i64>,
-    quarantine: Option<i64>,
+/// What a look has found.
+#[derive(Debug)]
+pub(super) struct Found {
+    record: Option<Record>,
+    profile: Option<Profile>,
+    past: Option<Past>,
+    purged: Option<Token>,
+    now: Instant,
 }
 
-/// Reads a function's answer to a request.
-///
-/// An answer to another kind of request is an error: replies may be out of step with their requests.
-pub(super) fn read(request: &Request, rows: &[Row]) -> Result<Reply, StoreError> {
-    let [row] = rows else { return Err(unexpected(format!("{} rows", rows.len()))) };
-    decode(request, answer(row).map_err(|error| unexpected(error.to_string()))?)
+#[derive(Debug)]
+struct Past {
+    stamp: Stamp,
+    watched: Duration,
+    longest: Duration,
 }
 
-/// Which of so many renewals were carried out. A row names its renewal by the place in the list of requests, from 1 on:
-/// rivals of one process renew the same key, and only one of them leads.
-pub(super) fn renewed(rows: &[Row], requests: usize) -> Result<Vec<bool>, StoreError> {
-    let mut renewed = vec![false; requests];
-    for row in rows {
-        let place = match row.try_get(0) {
-            Ok("renewed") => row.try_get(1).map_err(|error| unexpected(error.to_string()))?,
-            Ok(word) => return Err(unexpected(word)),
-            Err(error) => return Err(unexpected(error.to_string())),
+impl Found {
+    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        let record = match column(row, 0)? {
+            Some(token) => Some(record(row, token)?),
+            None => None,
         };
-        let index = number(place).and_then(|place| usize::try_from(place.checked_sub(1)?).ok());
-        let is_renewed = index.and_then(|index| renewed.get_mut(index));
-        *is_renewed.ok_or_else(|| unexpected(format!("the place {place:?} of {requests}")))? = true;
+        let (name, metadata) = (column::<&[u8]>(row, 12)?, column::<&[u8]>(row, 13)?);
+        let profile = name.zip(metadata).and_then(|(name, metadata)| {
+            Profile::new(String::from_utf8_lossy(name), metadata.to_vec()).ok()
+        });
+        let past = match column::<&[u8]>(row, 14)? {
+            Some(bytes) => Some(Past {
+                stamp: Stamp::from_bits(bits("stamp", bytes)?),
+                watched: duration("watched", column(row, 15)?)?,
+                longest: duration("longest", column(row, 16)?)?,
+            }),
+            None => None,
+        };
+        let purged = column(row, 17)?.and_then(token);
+        Ok(Self { record, profile, past, purged, now: time(column(row, 18)?) })
     }
-    Ok(renewed)
+
+    fn last(&self) -> Option<Token> {
+        self.record.map_or(self.purged, |record| Some(record.token))
+    }
+
+    fn unwatched(&self, quarantine: Duration) -> Option<UnwatchedPast> {
+        let past = self.past.as_ref().filter(|past| past.watched < quarantine.max(past.longest))?;
+        Some(UnwatchedPast { stamp: past.stamp, longest: past.longest })
+    }
+
+    /// What a candidate of that quarantine is told; an observer has none.
+    pub(super) fn shown(self, quarantine: Option<Duration>) -> Shown {
+        let past = quarantine.and_then(|quarantine| self.unwatched(quarantine));
+        let sight = Sight { last: self.last(), record: self.record, past, now: self.now };
+        Shown { sight, profile: self.profile }
+    }
+
+    /// The answer to a renewal that has changed nothing.
+    pub(super) fn not_renewed(
+        &self,
+        holder: HolderId,
+        token: Token,
+        number: RequestId,
+    ) -> Result<Reply, StoreError> {
+        let of_tenure = |one: &Record| !one.released && (one.holder, one.token) == (holder, token);
+        match self.record.filter(of_tenure) {
+            None => Ok(Reply::Superseded { last: self.last() }),
+            Some(Record { asked, wanted, quarantine, number: last, .. }) if last >= number => {
+                Ok(Reply::Renewed { asked, wanted, past: self.unwatched(quarantine) })
+            }
+            // A renewal that finds its tenure is carried out.
+            Some(_) => Err(unexpected("a renewal has left its tenure's row as it was")),
+        }
+    }
 }
 
-fn answer(row: &Row) -> Result<Answer<'_>, tokio_postgres::Error> {
-    fn column<'a, T: FromSql<'a>>(
-        row: &'a Row,
-        index: usize,
-    ) -> Result<Option<T>, tokio_postgres::Error> {
-        if index < row.len() { row.try_get(index) } else { Ok(None) }
-    }
-    Ok(Answer {
-        word: column(row, 0)?.unwrap_or_default(),
-        last: column(row, 1)?,
-        micros: column(row, 2)?,
-        holder: column(row, 3)?,
-        name: column(row, 4)?,
-        metadata: column(row, 5)?,
-        ttl: column(row, 6)?,
-        quarantine: column(row, 7)?,
+fn record(row: &Row, last: i64) -> Result<Record, StoreError> {
+    let number =
+        column::<i64>(row, 2)?.and_then(|number| RequestId::new(u64::try_from(number).ok()?));
+    let reserve = duration("reserve", column(row, 5)?)?;
+    let reserved_for =
+        column::<&[u8]>(row, 4)?.map(|name| bits("reserved_for", name)).transpose()?;
+    Ok(Record {
+        token: token(last).ok_or_else(|| damaged("token", &last))?,
+        holder: HolderId::from_bits(bits("holder", column(row, 1)?.unwrap_or_default())?),
+        number: number.ok_or_else(|| damaged("number", &column::<i64>(row, 2)))?,
+        released: column(row, 3)?.unwrap_or_default(),
+        reservation: reserved_for
+            .map(|name| Reservation { name: NameId::from_bits(name), reserve }),
+        ttl: duration("ttl", column(row, 6)?)?,
+        quarantine: duration("quarantine", column(row, 7)?)?,
+        wanted: wish(column(row, 8)?)?,
+        asked: asked(column(row, 9)?, column(row, 10)?)?,
+        written: time(column(row, 11)?),
     })
 }
 
-/// Any answer that is not exactly one of these is an error, and so *unknown*. An answer with an impossible value is in step
-/// with its request: a damaged row is that election's trouble alone.
-fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
-    let reply = match answer.word {
-        "granted" => token(answer.last)
-            .zip(duration(answer.micros))
-            .map(|(token, wait)| Reply::Granted { token, wait }),
-        // The columns are those of such an answer, so it is not out of step: the record is damaged.
-        "held" => Some(Reply::Held(incumbent(answer).ok_or_else(|| damaged(&answer))?)),
-        TOO_LONG => return Err(too_long()),
-        "refused" => duration(answer.ttl)
-            .zip(duration(answer.quarantine))
-            .map(|(ttl, declared)| Reply::Refused { ttl, quarantine: Some(declared) }),
-        "stale" => token(answer.last).map(|last| Reply::Stale { last }),
-        "renewed" => Some(Reply::Renewed),
-        // 0 is no token, and stands for none.
-        "superseded" => {
-            number(answer.last).map(|last| Reply::Superseded { last: Token::new(last) })
-        }
-        "released" => Some(Reply::Released),
-        "not_held" => Some(Reply::NotHeld),
-        "described" => Some(Reply::Described),
-        "vacant" => Some(Reply::Vacant),
-        "notified" => token(answer.last).map(|token| Reply::Notified { token }),
-        _ => return Err(unexpected(format!("{answer:?}"))),
+/// The answer to a renewal, and its place among those that were asked together, from 1 on.
+pub(super) fn renewed(row: &Row) -> Result<(usize, Reply), StoreError> {
+    let place = column::<i64>(row, 0)?.and_then(|place| usize::try_from(place).ok());
+    let past = match column::<&[u8]>(row, 4)? {
+        Some(past) => Some(unwatched(past)?),
+        None => None,
     };
-    match reply {
-        Some(reply) if reply.answers(request) => Ok(reply),
-        Some(_) => Err(unexpected(format!("{answer:?}"))),
-        None => Err(StoreError::showing(StoreErrorKind::BadRecord, format_args!("{answer:?}"))),
-    }
+    let asked = asked(column(row, 1)?, column(row, 2)?)?;
+    let reply = Reply::Renewed { asked, wanted: wish(column(row, 3)?)?, past };
+    Ok((place.ok_or_else(|| unexpected("no place"))?, reply))
 }
 
-fn incumbent(answer: Answer<'_>) -> Option<Incumbent> {
-    let holder = HolderId::from_bits(u128::from_be_bytes(answer.holder?.try_into().ok()?));
-    let name = String::from_utf8_lossy(answer.name?);
-    let metadata = Bytes::copy_from_slice(answer.metadata?);
-    let remaining = duration(answer.micros)?;
-    let incumbent = Incumbent::new(token(answer.last)?, holder, name, metadata, remaining);
-    Some(incumbent.with_ttl(duration(answer.ttl)?))
+/// A stamp and the longest TTL.
+fn unwatched(bytes: &[u8]) -> Result<UnwatchedPast, StoreError> {
+    let parts = bytes.split_first_chunk::<16>();
+    let longest =
+        parts.and_then(|(stamp, longest)| Some((stamp, <[u8; 8]>::try_from(longest).ok()?)));
+    let (stamp, longest) = longest.ok_or_else(|| damaged("stamp", &bytes))?;
+    let longest = duration("longest", Some(i64::from_be_bytes(longest)))?;
+    Ok(UnwatchedPast { stamp: Stamp::from_bits(u128::from_be_bytes(*stamp)), longest })
 }
 
-fn number(number: Option<i64>) -> Option<u64> {
-    number.and_then(|number| u64::try_from(number).ok())
+/// A token that may be missing.
+pub(super) fn granted(row: &Row) -> Result<Option<Token>, StoreError> {
+    column(row, 0)?.map(|last| token(last).ok_or_else(|| damaged("token", &last))).transpose()
 }
 
-fn token(value: Option<i64>) -> Option<Token> {
-    value.and_then(|value| Token::try_from(value).ok())
+fn asked(name: Option<&[u8]>, defer: Option<i64>) -> Result<Option<Asked>, StoreError> {
+    let Some(name) = name else { return Ok(None) };
+    let name = NameId::from_bits(bits("asked", name)?);
+    Ok(Some(Asked { name, defer: duration("defer", defer)? }))
 }
 
-fn duration(micros: Option<i64>) -> Option<Duration> {
-    number(micros).map(Duration::from_micros)
+fn wish(wanted: Option<&[u8]>) -> Result<Option<Wish>, StoreError> {
+    Ok(match wanted {
+        None => None,
+        Some([]) => Some(Wish::Anybody),
+        Some(name) => Some(Wish::Name(NameId::from_bits(bits("wanted", name)?))),
+    })
 }
 
-fn damaged(answer: &Answer<'_>) -> StoreError {
-    let Answer { last, micros, holder, ttl, .. } = answer;
-    let detail = format!(
-        "of a live lease it holds the token {last:?}, the holder {holder:?}, the TTL {ttl:?}, and {micros:?} remaining"
-    );
-    StoreError::new(StoreErrorKind::BadRecord, detail)
+pub(super) fn column<'a, T: FromSql<'a>>(
+    row: &'a Row,
+    index: usize,
+) -> Result<Option<T>, StoreError> {
+    row.try_get(index).map_err(|error| unexpected(&error.to_string()))
 }
 
-fn too_long() -> StoreError {
-    let detail = format!(
-        "its name is longer than {} bytes, or its metadata longer than {}; the next grant after the lease replaces both",
-        Profile::NAME_MOST,
-        Profile::METADATA_MOST
-    );
-    StoreError::new(StoreErrorKind::BadRecord, detail)
+pub(super) fn bits(what: &'static str, bytes: &[u8]) -> Result<u128, StoreError> {
+    bytes.try_into().map(u128::from_be_bytes).map_err(|_| damaged(what, &bytes))
 }
 
-fn unexpected(detail: impl Into<String>) -> StoreError {
-    let detail: String = detail.into().chars().take(200).collect();
+fn token(value: i64) -> Option<Token> {
+    u64::try_from(value).ok().and_then(Token::new)
+}
+
+pub(super) fn duration(what: &'static str, micros: Option<i64>) -> Result<Duration, StoreError> {
+    let known = micros.and_then(|micros| u64::try_from(micros).ok());
+    known.map(Duration::from_micros).ok_or_else(|| damaged(what, &micros))
+}
+
+/// A point on the server's clock, which is a hint.
+fn time(micros: Option<i64>) -> Instant {
+    let micros = micros.and_then(|micros| u64::try_from(micros).ok()).unwrap_or_default();
+    Instant::ORIGIN + Duration::from_micros(micros)
+}
+
+fn damaged(what: &'static str, value: &dyn std::fmt::Debug) -> StoreError {
+    StoreError::showing(StoreErrorKind::BadRecord, format_args!("its {what} is {value:?}"))
+}
+
+pub(super) fn unexpected(detail: &str) -> StoreError {
+    let detail: String = detail.chars().take(200).collect();
     StoreError::new(StoreErrorKind::UnexpectedReply, detail)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOLDER: HolderId = HolderId::from_bits(0x0123_4567_89ab_cdef);
-
-    fn renew() -> Request {
-        Request::Renew { holder: HOLDER, token: Token::FIRST, ttl: Duration::from_secs(1) }
-    }
-
-    fn named(word: &str) -> Answer<'_> {
-        Answer { word, ..Answer::default() }
-    }
-
-    #[test]
-    fn reads_what_the_functions_return() {
-        let holder = HOLDER.to_bits().to_be_bytes();
-        let held = Answer {
-            word: "held",
-            last: Some(7),
-            micros: Some(9),
-            holder: Some(&holder),
-            name: Some(b"worker"),
-            metadata: Some(b""),
-            ttl: Some(30),
-            quarantine: None,
-        };
-        let Reply::Held(incumbent) = decode(&Request::Observe, held).unwrap() else {
-            panic!("held")
-        };
-        assert_eq!((incumbent.token.get(), incumbent.holder), (7, HOLDER));
-        assert_eq!((&*incumbent.name, incumbent.remaining), ("worker", Duration::from_micros(9)));
-        assert_eq!(incumbent.ttl, Duration::from_micros(30));
-        let superseded = Answer { last: Some(0), ..named("superseded") };
-        assert_eq!(decode(&renew(), superseded).unwrap(), Reply::Superseded { last: None });
-        for (field, damaged) in [
-            ("holder", Answer { holder: Some(&holder[1..]), ..held }),
-            ("holder", Answer { holder: None, ..held }),
-            ("last", Answer { last: Some(0), ..held }),
-            ("micros", Answer { micros: Some(-1), ..held }),
-            ("micros", Answer { micros: None, ..held }),
-            ("ttl", Answer { ttl: None, ..held }),
-        ] {
-            let error = decode(&Request::Observe, damaged).unwrap_err();
-            assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{field}");
-        }
-    }
-
-    #[test]
-    fn an_answer_to_another_request_is_unknown() {
-        assert_eq!(decode(&renew(), named("renewed")).unwrap(), Reply::Renewed);
-        for word in ["released", "vacant", "", "RENEWED"] {
-            let error = decode(&renew(), named(word)).unwrap_err();
-            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{word}");
-        }
-    }
 }

@@ -19,12 +19,14 @@ use crate::store::{
 /// clone is the same.
 ///
 /// Requests on the connection are carried out one after the other, each with a commit of its own; renewals of many
-/// elections share one.
+/// elections share one, and looks are one query.
 #[derive(Clone, Debug)]
 pub struct Postgres(Arc<Link>);
 
 /// A server updates so many rows in half a millisecond, and commits them at once.
 const RENEWALS_IN_CALL: usize = 32;
+/// Looks only read: a server carries out more of them in that time.
+const LOOKS_IN_CALL: usize = 64;
 
 impl Postgres {
     /// A store at that server. Does not connect yet.
@@ -34,14 +36,18 @@ impl Postgres {
 
     /// The same, in that runtime.
     pub fn with_runtime(config: PostgresConfig, runtime: Arc<dyn Runtime>) -> Self {
-        Self(Arc::new(Link::new(config, None, runtime)))
+        Self(Arc::new(Link::new(config, runtime)))
     }
 }
 
 impl Store for Postgres {
     fn traits(&self) -> StoreTraits {
-        let renewals_in_call = RENEWALS_IN_CALL;
-        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("postgres") }
+        StoreTraits {
+            messages: true,
+            renewals_in_call: RENEWALS_IN_CALL,
+            looks_in_call: LOOKS_IN_CALL,
+            ..StoreTraits::new("postgres")
+        }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {

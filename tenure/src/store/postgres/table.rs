@@ -4,52 +4,27 @@ use super::config_error::PostgresConfigError;
 
 /// The statements with the default names, for migration tools.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
-/// The additional statements for advisory locks.
-const ADVISORY_TEMPLATE: &str = include_str!("sql/advisory.sql");
 
 /// The functions of the lease table, by what follows the table's name.
-pub(super) const FUNCTIONS: [&str; 15] = [
+pub(super) const FUNCTIONS: [&str; 12] = [
     "_version",
     "_micros",
     "_identity",
     "_place",
     "_backend",
-    "_late",
     "_hidden",
     "_here",
-    "_contradicts",
+    "_stamp",
+    "_lock_past",
+    "_examine",
     "_acquire",
-    "_renew",
-    "_release",
-    "_observe",
     "_notify",
-    "_purge",
 ];
-/// A part of the function that grants, since it considers what was purged. The functions of earlier editions lack it, and
-/// have the same version: elections do as well with them.
-pub(super) const KNOWS_PURGED: &str = "greatest(known + 1";
-/// The function by which SQL clients send messages. The store itself never calls it, and does without it.
+/// The function by which SQL clients send messages. The store itself never calls it.
 pub(super) const FOR_CLIENTS: &str = "_notify_json";
-/// The functions that advisory locks need besides.
-pub(super) const LOCK_FUNCTIONS: [&str; 14] = [
-    "_locked_version",
-    "_lock_check",
-    "_lock_pid",
-    "_lock_name",
-    "_lock_take",
-    "_lock_give",
-    "_lock_free",
-    "_lock_sweep",
-    "_lock_retake",
-    "_lock_held",
-    "_locked_acquire",
-    "_locked_renew",
-    "_locked_release",
-    "_locked_observe",
-];
 
-/// A schema and a table in it, by default `tenure.leases`. The names of functions, of the history and of a view for
-/// people begin with the table's name. Elections of one table share a history.
+/// A schema and a table in it, by default `tenure.leases`. The names of functions, of the past and of a view for
+/// people begin with the table's name. Elections of one table share a past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct LeaseTable {
@@ -59,9 +34,7 @@ pub struct LeaseTable {
 
 impl LeaseTable {
     /// The version of the table and its functions that this store knows.
-    pub const VERSION: i32 = 1;
-    /// The version of the functions for advisory locks that this store knows.
-    pub const ADVISORY_VERSION: i32 = 1;
+    pub const VERSION: i32 = 2;
     /// The longest name of a schema, in bytes.
     pub const SCHEMA_MOST: usize = 63;
     /// The longest name of a table, in bytes: other names are made from it.
@@ -94,12 +67,6 @@ impl LeaseTable {
     /// tool, or for psql. With the default names it is the file `sql/lease_table.sql` beside this source.
     pub fn schema_sql(&self) -> String {
         self.named(TEMPLATE)
-    }
-
-    /// The statements that create the functions that [`PostgresAdvisory`](super::PostgresAdvisory) needs too, after
-    /// [`schema_sql`](Self::schema_sql). With the default names it is the file `sql/advisory.sql` there.
-    pub fn advisory_sql(&self) -> String {
-        self.named(ADVISORY_TEMPLATE)
     }
 
     /// The statements with these names in the place of the default ones.
@@ -138,19 +105,13 @@ impl LeaseTable {
 
     pub(super) fn grants_on_tables(&self, user: &str) -> String {
         let (schema, to) = (quoted(&self.schema), quoted(user));
-        let (leases, history) = (self.object(""), self.object("_history"));
+        let (leases, past) = (self.object(""), self.object("_past"));
         let messages = self.object("_messages");
         format!(
             "GRANT USAGE ON SCHEMA {schema} TO {to}; \
-             GRANT SELECT, INSERT, UPDATE ON {leases}, {history} TO {to}; \
+             GRANT SELECT, INSERT, UPDATE ON {leases}, {past} TO {to}; \
              GRANT SELECT, INSERT, UPDATE, DELETE ON {messages} TO {to};"
         )
-    }
-
-    /// The additional grants for [`PostgresAdvisory`](super::PostgresAdvisory), where not every role may call
-    /// functions. After [`advisory_sql`](Self::advisory_sql).
-    pub fn advisory_grants_sql(&self, user: &str) -> String {
-        self.executes(&LOCK_FUNCTIONS, &quoted(user))
     }
 
     fn executes(&self, functions: &[&str], to: &str) -> String {
@@ -173,6 +134,7 @@ impl LeaseTable {
         format!("{}{suffix}", self.table)
     }
 
+    #[allow(dead_code, reason = "advisory locks are out of the build")]
     /// The table's unique name in its database, from which the numbers of locks are computed.
     pub(super) fn plain_name(&self) -> String {
         format!("{}.{}", self.schema, self.table)
@@ -218,24 +180,22 @@ mod tests {
     fn the_default_names_give_the_file() {
         let table = LeaseTable::default();
         assert_eq!(table.schema_sql().replace('"', ""), TEMPLATE);
-        assert_eq!(table.advisory_sql().replace('"', ""), ADVISORY_TEMPLATE);
     }
 
     #[test]
     fn other_names_replace_all_default_ones() {
-        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().schema_sql();
+        let table = LeaseTable::new("We\"ird", "täble x").unwrap();
+        let sql = table.schema_sql();
         let statements: Vec<_> = sql.lines().filter(|line| !line.starts_with("--")).collect();
         let statements = statements.join("\n");
         for name in ["tenure.", "tenure;", "'tenure'", "leases"] {
             assert!(!statements.contains(name), "{name}");
         }
         assert!(statements.contains("\"We\"\"ird\".\"täble x_acquire\"("));
-        assert!(statements.contains("pg_notify('tenure_täble x'"));
         assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
-        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().advisory_sql();
-        assert!(!sql.contains("leases_") && !sql.contains("tenure.leases"));
-        assert!(sql.contains("\"We\"\"ird\".\"täble x_locked_acquire\"("));
+        let release = table.named(include_str!("sql/release.sql"));
+        assert!(release.contains("pg_notify('tenure_täble x'"));
     }
 
     #[test]

@@ -5,9 +5,5 @@ WITH described AS (
             AND (l.described_token <> $3 OR l.described_version < $4)
         RETURNING l.key
 )
-SELECT CASE
-    WHEN EXISTS (SELECT FROM described) THEN 'described'
-    WHEN EXISTS (SELECT FROM tenure.leases AS l WHERE l.key = $1 AND l.holder = $2 AND l.token = $3)
-        THEN 'described'
-    ELSE 'not_held'
-END
+SELECT EXISTS (SELECT FROM described)
+    OR EXISTS (SELECT FROM tenure.leases AS l WHERE l.key = $1 AND l.holder = $2 AND l.token = $3)

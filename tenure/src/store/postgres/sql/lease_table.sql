@@ -1,21 +1,18 @@
--- The lease table of tenure, version 1: for psql and migration tools. May be run again.
+-- The lease table of tenure, version 2: for psql and migration tools. May be run again.
 --
 -- For other names than the schema tenure and the table leases: LeaseTable::schema_sql. For the rights of users
 -- that take part in elections: LeaseTable::grants_sql.
 --
--- Each function is one atomic step of the store contract. All times are microseconds since 1970 of the
--- server's clock. A step that writes takes the election's row lock first and then reads the clock:
--- an earlier reading may be older than the times in the row by then. It runs under READ COMMITTED,
--- where each statement in a function sees everything that was committed before that statement.
---
--- Simple renewals and grants are carried out by plain statements: grant.sql and renew.sql. They use the time at
--- which they began, and fail if they had to wait for the row. Requests that they do not carry out are left to the
--- functions.
+-- Each request is one atomic step of the store contract: a candidate may take what it has watched, unchanged, for as
+-- long as it must, and the store only compares. No decision rests on the server's clock. Renewals, releases and most
+-- grants are plain statements (*.sql beside this file) whose conditions are the comparison: under READ COMMITTED the
+-- server checks them again on a row that has changed while the statement waited for it. The function
+-- leases_acquire decides all other acquires; each of its statements sees everything that was committed before it.
 --
 -- The session sets how long a statement may wait for a lock (lock_timeout): requests for all elections
 -- are carried out one after the other on one connection, and a statement that waits delays the others.
 --
--- A function that locks the row of an election and that of the history locks them in this order.
+-- What locks the row of an election and that of the past locks them in this order.
 
 -- IF NOT EXISTS would need the right to create it even where it exists.
 DO $body$
@@ -26,47 +23,44 @@ BEGIN
 END
 $body$;
 
--- Keys and names are bytes, so that they do not depend on the collation or the encoding of the database. With
--- free space in the pages, renewals do not update the index.
+-- Keys, names and identities are bytes, so that they do not depend on the collation or the encoding of the database.
+-- Durations and times are microseconds. With free space in the pages, renewals do not update the index.
 CREATE TABLE IF NOT EXISTS tenure.leases (
-    key       bytea   NOT NULL PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
-    token     bigint  NOT NULL CHECK (token >= 0),
-    holder    bytea   NOT NULL CHECK (octet_length(holder) = 16),
-    since     bigint  NOT NULL,
-    lease_end bigint  NOT NULL,
-    ttl       bigint  NOT NULL CHECK (ttl >= 0),
-    -- Declared by the last tenure's candidate.
-    quarantine bigint NOT NULL CHECK (quarantine >= 0),
-    released  boolean NOT NULL,
-    name      bytea   NOT NULL,
-    metadata  bytea   NOT NULL
+    key          bytea   NOT NULL PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
+    token        bigint  NOT NULL CHECK (token > 0),
+    -- The mark: which request last won or extended the lease.
+    holder       bytea   NOT NULL CHECK (octet_length(holder) = 16),
+    number       bigint  NOT NULL CHECK (number > 0),
+    released     boolean NOT NULL DEFAULT false,
+    -- The digest of the candidate's name for which a released lease is kept, and how long others have to watch it.
+    reserved_for bytea CHECK (octet_length(reserved_for) = 16),
+    reserve      bigint  NOT NULL DEFAULT 0,
+    ttl          bigint  NOT NULL CHECK (ttl >= 0),
+    quarantine   bigint  NOT NULL CHECK (quarantine >= 0),
+    -- Whom an operator wishes to lead: the digest of a name, or nothing for any candidate but the leader.
+    wanted       bytea CHECK (octet_length(wanted) IN (0, 16)),
+    -- Who has asked for the lead since the last renewal, and what that renewal was told of it.
+    asked        bytea CHECK (octet_length(asked) = 16),
+    told         bytea,
+    defer        bigint  NOT NULL DEFAULT 0,
+    -- When the mark was written: for people, and as a hint.
+    written      bigint  NOT NULL,
+    name         bytea   NOT NULL,
+    metadata     bytea   NOT NULL,
+    -- The last tenure that has replaced its name and metadata, and the version of those.
+    described_token   bigint NOT NULL DEFAULT 0,
+    described_version bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- The last tenure that has replaced its name and metadata, and the version of those. A table that was made before
--- there were versions gets them here.
-DO $body$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_attribute AS a
-        WHERE a.attrelid = 'tenure.leases'::regclass AND a.attname = 'described_version')
-    THEN
-        -- Renewals queue behind this statement while it waits for others: run it again rather than wait for long.
-        PERFORM set_config('lock_timeout', '500ms', true);
-        ALTER TABLE tenure.leases
-            ADD COLUMN described_token   bigint NOT NULL DEFAULT 0,
-            ADD COLUMN described_version bigint NOT NULL DEFAULT 0;
-    END IF;
-END
-$body$;
-
--- One row: since when the server of that identity knows, without a gap, which leases it granted; the longest
--- TTL that was granted in this table; and the greatest token among the rows that were purged. The identity is the
--- server's and the table's.
-CREATE TABLE IF NOT EXISTS tenure.leases_history (
-    only_row    boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
-    identity    text,
-    known_since bigint  NOT NULL DEFAULT 0,
-    longest_ttl bigint  NOT NULL DEFAULT 0,
-    purged      bigint  NOT NULL DEFAULT 0
+-- One row: which server and table it is about, the stamp (there is no past without one), the longest time for which one
+-- candidate has watched the stamp, the longest TTL that was granted, and the greatest token that was purged.
+CREATE TABLE IF NOT EXISTS tenure.leases_past (
+    only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    identity text,
+    stamp    bytea CHECK (octet_length(stamp) = 16),
+    watched  bigint  NOT NULL DEFAULT 0,
+    longest  bigint  NOT NULL DEFAULT 0,
+    purged   bigint  NOT NULL DEFAULT 0
 );
 
 -- Messages to leaders, until they are fetched. A crash loses them.
@@ -79,7 +73,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS tenure.leases_messages (
 );
 
 CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer
-LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
+LANGUAGE sql IMMUTABLE AS $body$ SELECT 2 $body$;
 
 CREATE OR REPLACE FUNCTION tenure.leases_micros(at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $body$ SELECT (date_part('epoch', at) * 1e6)::bigint $body$;
@@ -109,14 +103,6 @@ LANGUAGE sql STABLE AS $body$
     SELECT concat(pg_backend_pid(), '/', tenure.leases_micros(pg_postmaster_start_time()))
 $body$;
 
--- Undoes a plain statement that read the clock too long before it got the row's lock.
-CREATE OR REPLACE FUNCTION tenure.leases_late() RETURNS text
-LANGUAGE plpgsql AS $body$
-BEGIN
-    RAISE EXCEPTION 'waited for the row' USING ERRCODE = 'TN003';
-END
-$body$;
-
 -- Reports a row that the user can't see.
 CREATE OR REPLACE FUNCTION tenure.leases_hidden() RETURNS void
 LANGUAGE plpgsql AS $body$
@@ -138,251 +124,185 @@ BEGIN
 END
 $body$;
 
--- Whether a candidate with these settings and one with the row's settings would not wait for each other's leases
--- after a loss of data. The row's settings count for as long as a candidate with them may still ask.
-CREATE OR REPLACE FUNCTION tenure.leases_contradicts(
-    lease tenure.leases, now bigint, of_ttl bigint, of_quarantine bigint
-) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $body$
-    SELECT now < lease.lease_end + greatest(lease.ttl, lease.quarantine)
-        AND (of_quarantine < lease.ttl OR lease.quarantine < of_ttl)
+-- A stamp that was never given before: the server seeds its random numbers for each process.
+CREATE OR REPLACE FUNCTION tenure.leases_stamp(server text) RETURNS bytea
+LANGUAGE sql VOLATILE AS $body$
+    SELECT substring(sha256(convert_to(concat_ws('/', server, pg_backend_pid(),
+        tenure.leases_micros(clock_timestamp()), random(), random()), 'UTF8')) FOR 16)
 $body$;
 
+-- Locks the past's row, which is made first if there is none.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_past() RETURNS tenure.leases_past
+LANGUAGE plpgsql AS $body$
+DECLARE
+    past tenure.leases_past%ROWTYPE;
+BEGIN
+    SELECT * INTO past FROM tenure.leases_past FOR UPDATE;
+    IF NOT FOUND THEN
+        INSERT INTO tenure.leases_past DEFAULT VALUES ON CONFLICT DO NOTHING;
+        SELECT * INTO past FROM tenure.leases_past FOR UPDATE;
+        IF NOT FOUND THEN
+            PERFORM tenure.leases_hidden();
+        END IF;
+    END IF;
+    RETURN past;
+END
+$body$;
+
+-- Compares the server with the past: before the first request over a connection. A server that the past does not name
+-- may have lost grants.
+CREATE OR REPLACE FUNCTION tenure.leases_examine(server text, backend text) RETURNS void
+LANGUAGE plpgsql AS $body$
+DECLARE
+    past tenure.leases_past%ROWTYPE;
+BEGIN
+    server := tenure.leases_here(server, backend);
+    IF EXISTS (SELECT FROM tenure.leases_past AS p WHERE p.identity = server AND p.stamp IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    past := tenure.leases_lock_past();
+    IF past.stamp IS NULL OR past.identity IS DISTINCT FROM server THEN
+        UPDATE tenure.leases_past SET identity = server, stamp = tenure.leases_stamp(server), watched = 0;
+    END IF;
+END
+$body$;
+
+-- Grants the lease, and returns its token; NULL if it does not. `seen` and `lost` are 0 for no token; `lost` and
+-- what was watched are NULL if they are not told. The first attempt locks nothing, and is the last one
+-- if nothing is to be written: a refusal that changes nothing is no write.
 CREATE OR REPLACE FUNCTION tenure.leases_acquire(
-    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, server text, backend text,
-    of_quarantine bigint, of_name bytea, of_metadata bytea, trust_empty_store boolean,
-    OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint, OUT declared bigint
-) LANGUAGE plpgsql AS $body$
+    of_key bytea, of_holder bytea, of_number bigint, seen bigint, lost bigint,
+    watched_holder bytea, watched_number bigint, of_stamp bytea, of_watched bigint,
+    of_ttl bigint, of_quarantine bigint, of_id bytea, of_name bytea, of_metadata bytea,
+    server text, backend text, is_first boolean, trust_empty_store boolean
+) RETURNS bigint
+LANGUAGE plpgsql AS $body$
 DECLARE
-    now     bigint;
-    lease   tenure.leases%ROWTYPE;
-    history tenure.leases_history%ROWTYPE;
-    live    boolean;
-    mine    boolean;
-    lost    boolean;
-    known   bigint;
+    lease     tenure.leases%ROWTYPE;
+    past      tenure.leases_past%ROWTYPE;
+    before    tenure.leases_past%ROWTYPE;
+    now       bigint;
+    last      bigint;
+    mine      boolean;
+    grantable boolean;
+    granted   boolean;
 BEGIN
-    -- The incumbent is read without a lock, which would be a write: see the observe function below. So are the
-    -- settings of a live lease: they are compared as they were while it was live, or were written since.
-    now := tenure.leases_micros(clock_timestamp());
-    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
-    IF coalesce(lease.released OR now >= lease.lease_end OR lease.holder = of_holder, true) THEN
-        -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden.
-        FOR attempt IN 1..10 LOOP
-            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-            EXIT WHEN FOUND;
-            -- Waits for another session that has just inserted it. The row is not committed as it is: the
-            -- first request is granted below, or an exception is raised.
-            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, 0, true, '', '')
-                ON CONFLICT DO NOTHING;
-        END LOOP;
-        IF lease.key IS NULL THEN
-            PERFORM tenure.leases_hidden();
-        END IF;
-        now := tenure.leases_micros(clock_timestamp());
-    END IF;
-    live := NOT lease.released AND now < lease.lease_end;
-    mine := live AND lease.holder = of_holder;
-
-    IF NOT mine AND tenure.leases_contradicts(lease, now, of_ttl, of_quarantine) THEN
-        answer := 'refused'; lasts := lease.ttl; declared := lease.quarantine;
-        RETURN;
-    END IF;
-    IF live AND NOT mine THEN
-        answer := 'held'; last := lease.token;
-        -- Never more than that lease's own TTL, even if the clock has stepped back.
-        micros := least(lease.lease_end - now, lease.ttl);
-        who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
-        RETURN;
-    END IF;
-    IF NOT live AND seen < lease.token THEN
-        -- A late duplicate of an old acquire ends here.
-        answer := 'stale'; last := lease.token;
-        RETURN;
-    END IF;
-
-    -- From here on the lease is granted.
-    IF current_setting('fsync') = 'off' AND NOT trust_empty_store
-        AND current_setting('elections.accepts_fsync_off', true) IS DISTINCT FROM 'on'
-    THEN
-        RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
-    END IF;
     server := tenure.leases_here(server, backend);
-    SELECT * INTO history FROM tenure.leases_history;
-    -- A token above the record's proves a lost grant. Without a record, tokens up to the greatest purged one are known.
-    known := CASE WHEN lease.token > 0 THEN lease.token ELSE coalesce(history.purged, 0) END;
-    lost := seen > known;
-    IF lost OR history.identity IS DISTINCT FROM server
-        OR history.known_since > now OR history.longest_ttl < of_ttl
-    THEN
-        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
-        -- Another election's grant may have written it meanwhile.
-        SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
-        IF NOT FOUND THEN
-            PERFORM tenure.leases_hidden();
-        END IF;
-        -- Not before any time that was written there. The lease is locked, and so unchanged.
-        now := tenure.leases_micros(clock_timestamp());
-        IF history.identity = server AND NOT lost THEN
-            -- A renewal may have set it to a time in the future; a grant waits for at most one quarantine.
-            history.known_since := least(history.known_since, now);
-        ELSIF history.identity IS NULL AND trust_empty_store AND NOT lost THEN
-            history.known_since := 0;
+    -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden.
+    FOR attempt IN 0..10 LOOP
+        IF attempt = 0 THEN
+            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+            SELECT * INTO past FROM tenure.leases_past;
         ELSE
-            history.known_since := now;
+            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+            -- A stamp must not come between this reading and the grant. Grants do not wait for each other.
+            IF past IS DISTINCT FROM before THEN
+                past := tenure.leases_lock_past();
+            ELSE
+                SELECT * INTO past FROM tenure.leases_past FOR SHARE;
+            END IF;
         END IF;
-        history.longest_ttl := greatest(history.longest_ttl, of_ttl);
-        UPDATE tenure.leases_history SET identity = server,
-            known_since = history.known_since, longest_ttl = history.longest_ttl;
-    END IF;
+        before := past;
+        last := CASE WHEN lease.key IS NULL THEN coalesce(past.purged, 0) ELSE lease.token END;
+        mine := coalesce(NOT lease.released AND lease.holder = of_holder, false);
+        grantable := mine
+            OR lease.key IS NULL AND seen >= coalesce(past.purged, 0)
+            OR coalesce(lease.released AND coalesce(lease.reserved_for = of_id, true) AND seen >= lease.token
+                AND of_quarantine >= lease.ttl AND lease.quarantine >= of_ttl, false)
+            OR coalesce(lease.holder = watched_holder AND lease.number = watched_number, false);
 
-    IF live THEN
-        UPDATE tenure.leases AS l
-            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
-            WHERE l.key = of_key;
-        last := lease.token;
-    ELSE
-        last := greatest(known + 1, seen + 1, now);
-        UPDATE tenure.leases AS l
-            SET token = last, holder = of_holder, since = now, lease_end = now + of_ttl, ttl = of_ttl,
-                quarantine = of_quarantine, released = false, name = of_name, metadata = of_metadata
-            WHERE l.key = of_key;
-    END IF;
-    answer := 'granted';
-    micros := greatest(0, history.known_since + greatest(of_quarantine, history.longest_ttl) - now);
-END
-$body$;
-
--- Extends the live lease of exactly this tenure; never moves its end back.
---
--- If the caller names the server, its identity is compared: at a server that the history does not name, such a
--- renewal begins the history. The previous server may still acknowledge requests of its own leaders until they
--- learn of this one: the longest TTL is left for that. A grant before that time counts from the grant.
-CREATE OR REPLACE FUNCTION tenure.leases_renew(
-    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint, server text, backend text,
-    OUT answer text, OUT last bigint
-) LANGUAGE plpgsql AS $body$
-DECLARE
-    now     bigint;
-    lease   tenure.leases%ROWTYPE;
-    history tenure.leases_history%ROWTYPE;
-BEGIN
-    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-    now := tenure.leases_micros(clock_timestamp());
-    IF lease.released OR now >= lease.lease_end
-        OR lease.holder <> of_holder OR lease.token <> of_token OR lease.key IS NULL
-    THEN
-        answer := 'superseded'; last := coalesce(lease.token, 0);
-        RETURN;
-    END IF;
-    UPDATE tenure.leases AS l
-        SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
-        WHERE l.key = of_key;
-    answer := 'renewed'; last := of_token;
-
-    IF server IS NULL THEN
-        RETURN;
-    END IF;
-    server := tenure.leases_here(server, backend);
-    IF NOT EXISTS (SELECT FROM tenure.leases_history AS h WHERE h.identity = server) THEN
-        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
-        SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
-        IF NOT FOUND THEN
-            PERFORM tenure.leases_hidden();
+        IF (is_first OR grantable) AND (past.stamp IS NULL OR past.identity IS DISTINCT FROM server) THEN
+            -- A past that is trusted from the beginning counts as watched for ever.
+            past.watched := CASE WHEN past.stamp IS NULL AND trust_empty_store AND seen <= last
+                THEN 4503599627370496 ELSE 0 END;
+            past.identity := server;
+            past.stamp := tenure.leases_stamp(server);
         END IF;
-        IF history.identity IS DISTINCT FROM server THEN
-            now := tenure.leases_micros(clock_timestamp());
-            history.longest_ttl := greatest(history.longest_ttl, of_ttl);
-            UPDATE tenure.leases_history SET identity = server,
-                known_since = now + history.longest_ttl, longest_ttl = history.longest_ttl;
+        IF seen > last AND lost IS DISTINCT FROM last THEN
+            -- A lost grant that the candidate has not watched out. Only a past that was watched gets a new stamp:
+            -- otherwise two candidates would stamp each other away for ever.
+            granted := false;
+            IF past.stamp IS NOT NULL AND past.watched > 0 THEN
+                past.stamp := tenure.leases_stamp(server);
+                past.watched := 0;
+            END IF;
+        ELSE
+            IF past.stamp = of_stamp THEN
+                past.watched := greatest(past.watched, of_watched);
+            END IF;
+            granted := grantable AND past.stamp IS NOT NULL
+                AND past.watched >= greatest(of_quarantine, past.longest);
+            IF granted AND NOT mine THEN
+                past.longest := greatest(past.longest, of_ttl);
+            END IF;
         END IF;
-    END IF;
-END
-$body$;
-
--- Ends the live lease of exactly this tenure, and wakes waiting candidates.
-CREATE OR REPLACE FUNCTION tenure.leases_release(
-    of_key bytea, of_holder bytea, of_token bigint,
-    OUT answer text
-) LANGUAGE plpgsql AS $body$
-DECLARE
-    now   bigint;
-    lease tenure.leases%ROWTYPE;
-BEGIN
-    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-    now := tenure.leases_micros(clock_timestamp());
-    IF NOT lease.released AND now < lease.lease_end
-        AND lease.holder = of_holder AND lease.token = of_token
-    THEN
-        UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
-        -- A full queue would make the commit fail, and so the release, which can't be caught here. Without
-        -- a notification, waiting candidates poll.
-        IF pg_notification_queue_usage() < 0.5 THEN
-            PERFORM pg_notify('tenure_leases', encode(of_key, 'hex'));
+        IF NOT granted AND past IS NOT DISTINCT FROM before THEN
+            RETURN NULL;
         END IF;
-        answer := 'released';
-    ELSE
-        answer := 'not_held';
-    END IF;
-END
-$body$;
+        CONTINUE WHEN attempt = 0;
 
--- Returns the holder of the lease. With a reading of the clock from before the row, no lock is needed to find it
--- live: it was live at that time, or was written since. A lease that seems to have expired may have been renewed
--- in time by a transaction that is not committed yet; so it is read again under a lock, which waits for that.
-CREATE OR REPLACE FUNCTION tenure.leases_observe(
-    of_key bytea,
-    OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint
-) LANGUAGE plpgsql AS $body$
-DECLARE
-    now   bigint := tenure.leases_micros(clock_timestamp());
-    lease tenure.leases%ROWTYPE;
-BEGIN
-    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
-    IF NOT lease.released AND now >= lease.lease_end THEN
-        SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR SHARE;
+        IF granted AND current_setting('fsync') = 'off' AND NOT trust_empty_store
+            AND current_setting('elections.accepts_fsync_off', true) IS DISTINCT FROM 'on'
+        THEN
+            RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
+        END IF;
         now := tenure.leases_micros(clock_timestamp());
-    END IF;
-    IF NOT lease.released AND now < lease.lease_end THEN
-        answer := 'held'; last := lease.token;
-        micros := least(lease.lease_end - now, lease.ttl);
-        who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
-    ELSE
-        answer := 'vacant';
-    END IF;
+        IF granted AND mine THEN
+            UPDATE tenure.leases AS l SET number = of_number, written = now
+                WHERE l.key = of_key AND l.number < of_number;
+            last := lease.token;
+        ELSIF granted THEN
+            last := greatest(last + 1, seen + 1, CASE WHEN now <= 4503599627370496 THEN now ELSE 0 END);
+            IF lease.key IS NULL THEN
+                -- Waits for another session that has just inserted it.
+                INSERT INTO tenure.leases (key, token, holder, number, ttl, quarantine, written, name, metadata)
+                    VALUES (of_key, last, of_holder, of_number, of_ttl, of_quarantine, now, of_name, of_metadata)
+                    ON CONFLICT DO NOTHING;
+                CONTINUE WHEN NOT FOUND;
+            ELSE
+                UPDATE tenure.leases AS l
+                    SET token = last, holder = of_holder, number = of_number, released = false,
+                        reserved_for = NULL, reserve = 0, ttl = of_ttl, quarantine = of_quarantine,
+                        wanted = NULL, asked = NULL, told = NULL, defer = 0,
+                        written = now, name = of_name, metadata = of_metadata
+                    WHERE l.key = of_key;
+            END IF;
+        END IF;
+        IF past IS DISTINCT FROM before THEN
+            UPDATE tenure.leases_past SET identity = past.identity, stamp = past.stamp,
+                watched = past.watched, longest = past.longest;
+        END IF;
+        RETURN CASE WHEN granted THEN last END;
+    END LOOP;
+    PERFORM tenure.leases_hidden();
 END
 $body$;
 
 -- Stores a message to the tenure that holds the lease, if there is one, and announces it. Any role that can
 -- connect may listen to announcements and send them, so they contain only the message's number: reading the
 -- message needs the right to read the table. The leader has a minute to fetch it. A full queue makes the commit
--- fail, and so the request.
-CREATE OR REPLACE FUNCTION tenure.leases_notify(
-    of_key bytea, number bytea, message bytea,
-    OUT answer text, OUT last bigint
-) LANGUAGE plpgsql AS $body$
+-- fail, and so the request. Returns the tenure's token.
+CREATE OR REPLACE FUNCTION tenure.leases_notify(of_key bytea, number bytea, message bytea) RETURNS bigint
+LANGUAGE plpgsql AS $body$
 DECLARE
-    now bigint := tenure.leases_micros(clock_timestamp());
+    now    bigint := tenure.leases_micros(clock_timestamp());
+    leader bigint := (SELECT l.token FROM tenure.leases AS l WHERE l.key = of_key AND NOT l.released);
 BEGIN
-    SELECT o.answer, o.last INTO answer, last FROM tenure.leases_observe(of_key) AS o;
-    IF answer = 'held' THEN
+    IF leader IS NOT NULL THEN
         DELETE FROM tenure.leases_messages AS m USING (
             SELECT d.number FROM tenure.leases_messages AS d
                 WHERE d.sent NOT BETWEEN now - 60000000 AND now + 60000000 FOR UPDATE SKIP LOCKED
         ) AS old WHERE m.number = old.number;
-        INSERT INTO tenure.leases_messages VALUES (number, of_key, last, now, message);
+        INSERT INTO tenure.leases_messages VALUES (number, of_key, leader, now, message);
         PERFORM pg_notify('tenure_leases_inbox', concat(encode(of_key, 'hex'), ' ', encode(number, 'hex')));
-        answer := 'notified';
     END IF;
+    RETURN leader;
 END
 $body$;
 
 -- Sends a JSON text to the leader of an election, from any statement or trigger; returns the token of the tenure it is
 -- addressed to, or NULL if no candidate leads. It never waits for a lock that candidates hold, and takes none that they
--- wait for: the transaction that calls it may last for long. So it does not lock a lease that seems to have ended, and
--- the message to a leader that is just being renewed may be lost.
+-- wait for: the transaction that calls it may last for long.
 --
 -- It runs with the rights of its owner, so that a role that sends messages needs no right on the tables; therefore it
 -- sets its own search path, and no role may call it that was not granted that.
@@ -411,7 +331,7 @@ BEGIN
         END IF;
     END LOOP;
     SELECT l.token INTO holder FROM tenure.leases AS l
-        WHERE l.key = of_key AND NOT l.released AND now < l.lease_end;
+        WHERE l.key = of_key AND NOT l.released;
     IF holder IS NULL THEN
         RETURN NULL;
     END IF;
@@ -438,38 +358,7 @@ $body$;
 
 REVOKE ALL ON FUNCTION tenure.leases_notify_json(text, text, json) FROM PUBLIC;
 
--- For people: deletes the rows of elections whose last lease ended longer than a quarantine ago, and returns their
--- number, at most a thousand. The library does the same in smaller steps, by the statement in purge.sql. The next grant
--- of such an election has a token above all purged ones. A candidate that still knows a purged token does not prove a
--- loss.
-CREATE OR REPLACE FUNCTION tenure.leases_purge(of_quarantine bigint) RETURNS bigint
-LANGUAGE plpgsql AS $body$
-DECLARE
-    now     bigint := tenure.leases_micros(clock_timestamp());
-    deleted bigint;
-    highest bigint;
-BEGIN
-    IF of_quarantine IS NULL OR of_quarantine < 0 THEN
-        RAISE EXCEPTION 'of_quarantine is %; it must be a number of microseconds, at least 0', of_quarantine
-            USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    WITH ended AS (
-        SELECT l.key FROM tenure.leases AS l
-            WHERE l.lease_end + of_quarantine < now AND l.token < now
-            LIMIT 1000 FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM tenure.leases AS l USING ended WHERE l.key = ended.key RETURNING l.token
-    )
-    SELECT count(*), max(gone.token) INTO deleted, highest FROM gone;
-    IF deleted > 0 THEN
-        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
-        UPDATE tenure.leases_history AS h SET purged = greatest(h.purged, highest);
-    END IF;
-    RETURN deleted;
-END
-$body$;
-
--- For people: the leaders, since when, and how long their leases last unless they are renewed.
+-- For people: the elections whose leases were not given back, and when they were last renewed.
 CREATE OR REPLACE VIEW tenure.leases_leaders AS
 SELECT CASE
            WHEN position(decode('00', 'hex') IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
@@ -481,7 +370,7 @@ SELECT CASE
        END AS leader,
        encode(l.metadata, 'escape') AS metadata,
        l.token,
-       to_timestamp(l.since / 1e6) AS since,
-       to_timestamp(l.lease_end / 1e6) - clock_timestamp() AS remaining
+       to_timestamp(l.written / 1e6) AS renewed,
+       l.ttl * interval '1 microsecond' AS ttl
 FROM tenure.leases AS l
-WHERE NOT l.released AND to_timestamp(l.lease_end / 1e6) > clock_timestamp();
+WHERE NOT l.released;

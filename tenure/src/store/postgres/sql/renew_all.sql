@@ -1,14 +1,24 @@
 WITH asked AS MATERIALIZED (
-    SELECT l.key, a.holder, a.token, a.ttl, a.place
-        FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
-            AS a (key, holder, token, ttl, place)
+    SELECT l.key, a.holder, a.token, a.number, a.stamp, a.watched, a.place
+        FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[])
+            WITH ORDINALITY AS a (key, holder, token, number, stamp, watched, place)
         JOIN tenure.leases AS l ON l.key = a.key
         FOR UPDATE OF l SKIP LOCKED
+), renewed AS (
+    UPDATE tenure.leases AS l
+        SET number = a.number, told = l.asked, asked = NULL,
+            written = tenure.leases_micros(statement_timestamp())
+        FROM asked AS a
+        WHERE l.key = a.key AND l.holder = a.holder AND l.token = a.token AND NOT l.released
+            AND l.number < a.number
+        RETURNING a.place, l.told, l.defer, l.wanted, l.quarantine, a.stamp, a.watched
+), noted AS (
+    UPDATE tenure.leases_past AS p SET watched = r.watched
+        FROM (SELECT r.stamp, max(r.watched) AS watched FROM renewed AS r GROUP BY r.stamp) AS r
+        WHERE p.stamp = r.stamp AND p.watched < r.watched
+        RETURNING p.watched
 )
-UPDATE tenure.leases AS l
-    SET lease_end = tenure.leases_micros(statement_timestamp()) + a.ttl, ttl = a.ttl
-    FROM asked AS a
-    WHERE l.key = a.key AND l.holder = a.holder AND l.token = a.token AND NOT l.released
-        AND l.lease_end - tenure.leases_micros(statement_timestamp()) BETWEEN 100000 AND a.ttl
-    RETURNING CASE WHEN clock_timestamp() < statement_timestamp() + interval '100 ms'
-        THEN 'renewed' ELSE tenure.leases_late() END, a.place
+SELECT r.place, r.told, r.defer, r.wanted, (
+    SELECT p.stamp || int8send(p.longest) FROM tenure.leases_past AS p
+        WHERE greatest(p.watched, (SELECT n.watched FROM noted AS n)) < greatest(r.quarantine, p.longest))
+FROM renewed AS r
