@@ -13,6 +13,7 @@ use tenure_core::contract::{self, FOREVER, Moment, Past, Record};
 use tenure_core::{Mark, Sight, Stamp};
 use tokio::sync::broadcast;
 
+use super::watches::Watches;
 use super::{
     HistoryKind, Key, Message, Profile, Reply, Request, Shown, Store, StoreError, StoreTraits,
     Watched,
@@ -46,6 +47,7 @@ struct Kept {
     past: Option<Past>,
     /// How many requests were carried out: a new past has a stamp that no other request has.
     steps: u64,
+    watches: Watches<Key, Mark>,
 }
 
 #[derive(Debug, Default)]
@@ -54,8 +56,6 @@ struct Election {
     profile: Option<Profile>,
     /// The last tenure that has replaced its profile, and the version of that.
     described: Option<(Token, u64)>,
-    /// What a purge has seen, and when.
-    purging: Option<(Mark, Instant)>,
     /// Made for the first inbox.
     messages: Option<broadcast::Sender<(Token, Message)>>,
 }
@@ -87,7 +87,12 @@ impl Memory {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
         let released = broadcast::Sender::new(RELEASES);
-        let kept = Mutex::new(Kept { elections: BTreeMap::new(), past: Some(WATCHED), steps: 0 });
+        let kept = Mutex::new(Kept {
+            elections: BTreeMap::new(),
+            past: Some(WATCHED),
+            steps: 0,
+            watches: Watches::default(),
+        });
         Self(Arc::new(Inner { runtime, epoch, kept, released }))
     }
 
@@ -102,7 +107,7 @@ impl Memory {
 
     fn step(&self, key: &Key, request: Request) -> Reply {
         let now = self.now();
-        let Kept { elections, past, steps } = &mut *self.kept();
+        let Kept { elections, past, steps, .. } = &mut *self.kept();
         *steps += 1;
         let fresh = Stamp::from_bits((*steps).into());
         let at = Moment { now, identity: 0, fresh, first: true, trust_empty_store: false };
@@ -116,12 +121,17 @@ impl Memory {
     /// Purges a few of the elections after that one; returns how many, and the last one that was looked at.
     fn purge_some(&self, after: Option<&Key>, age: Duration) -> (u64, Option<Key>) {
         let (now, own) = (self.now(), self.0.runtime.now());
-        let Kept { elections, past, .. } = &mut *self.kept();
+        let Kept { elections, past, watches, .. } = &mut *self.kept();
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
         let some = elections.range_mut::<Key, _>((begin, Bound::Unbounded)).take(PURGED_AT_ONCE);
         let (mut deleted, mut last, mut unused) = (0, None, Vec::new());
         for (key, election) in some {
-            deleted += u64::from(election.purge(past, (now, own), age));
+            if let Some(record) = election.record.filter(|record| now.since(record.written) > age) {
+                let mark = record.mark();
+                watches.sees(key.clone(), mark, record.ttl.max(record.quarantine), own);
+                let watched = watches.watched(key, own) == Some(&mark);
+                deleted += u64::from(election.purge(past, now, mark, watched));
+            }
             if election.is_unused() {
                 unused.push(key.clone());
             }
@@ -167,6 +177,7 @@ impl Store for Memory {
             let (some, next) = self.purge_some(Some(&after), age);
             (deleted, last) = (deleted + some, next);
         }
+        self.kept().watches.ends();
         Ok(deleted)
     }
 
@@ -259,22 +270,8 @@ impl Election {
         }
     }
 
-    /// Deletes the record if it is that old by the store's clock, and was given back or watched.
-    fn purge(
-        &mut self,
-        past: &mut Option<Past>,
-        (now, own): (Instant, Instant),
-        age: Duration,
-    ) -> bool {
-        let Some(record) = self.record.filter(|record| now.since(record.written) > age) else {
-            return false;
-        };
-        let mark = record.mark();
-        let since = match self.purging {
-            Some((same, since)) if same == mark => since,
-            Some(_) | None => self.purging.insert((mark, own)).1,
-        };
-        let watched = own.since(since) >= record.ttl.max(record.quarantine);
+    /// Deletes the record if it was given back or watched.
+    fn purge(&mut self, past: &mut Option<Past>, now: Instant, mark: Mark, watched: bool) -> bool {
         let purge = tenure_core::Request::Purge { mark, watched };
         let (identity, fresh) = (0, Stamp::from_bits(0));
         let at = Moment { now, identity, fresh, first: false, trust_empty_store: false };

@@ -46,7 +46,6 @@ mod subscriptions;
 mod text;
 mod traits;
 mod url;
-mod watches;
 #[cfg(any(
     feature = "redis",
     feature = "fred",
@@ -55,6 +54,7 @@ mod watches;
     all(feature = "sqlite", target_os = "linux")
 ))]
 mod watchers;
+mod watches;
 
 use std::future::Future;
 use std::time::Duration;

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub(super) use steps::{Step, in_steps};
-#[cfg(feature = "postgres")]
-pub(super) use watches::Watches;
 
 /// How long ago a lease must have ended for its record to be [purged](super::Store::purge) by
 /// [drivers](super::AnyStore::purging): from [an hour](Self::LEAST) to [ten years](Self::MOST).
@@ -86,40 +84,6 @@ fn shown(age: Duration) -> String {
         (1.., 0) if seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
         (1.., 0) if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
         _ => format!("{age:?}"),
-    }
-}
-
-#[cfg(feature = "postgres")]
-mod watches {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
-
-    use tenure_core::Mark;
-
-    use crate::Instant;
-    use crate::store::Key;
-
-    /// What purges have seen of each election, on this process's clock: a record that was not given back is deleted
-    /// only if its mark was watched.
-    #[derive(Debug, Default)]
-    pub(in crate::store) struct Watches {
-        before: BTreeMap<Key, (Mark, Instant)>,
-        now: BTreeMap<Key, (Mark, Instant)>,
-    }
-
-    impl Watches {
-        /// Another purge begins: elections that the one before has not met are forgotten.
-        pub(in crate::store) fn begin(&mut self) {
-            self.before = std::mem::take(&mut self.now);
-        }
-
-        /// For how long that mark has been watched.
-        pub(in crate::store) fn time(&mut self, key: &Key, mark: Mark, now: Instant) -> Duration {
-            let before = self.now.remove(key).or_else(|| self.before.remove(key));
-            let seen = before.filter(|(same, _)| *same == mark).unwrap_or((mark, now));
-            self.now.insert(key.clone(), seen);
-            now.since(seen.1)
-        }
     }
 }
 

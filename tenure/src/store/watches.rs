@@ -53,7 +53,6 @@ impl<K: Ord, M: PartialEq> Watches<K, M> {
 mod tests {
     use super::*;
 
-
     #[test]
     fn a_mark_counts_once_it_was_watched_unchanged() {
         let at = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);

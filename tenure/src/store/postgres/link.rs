@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
+use tenure_core::Mark;
 use tokio_postgres::{Error, Notification, SimpleQueryRow};
 use tokio_util::sync::CancellationToken;
 
@@ -22,9 +23,9 @@ use super::statements::Statements;
 use super::table::LeaseTable;
 use crate::runtime::Runtime;
 use crate::store::dial::Dial;
-use crate::store::purge::Watches;
 use crate::store::slot::{Patience, Slot};
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::watches::Watches;
+use crate::store::{Key, StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: PostgresConfig,
@@ -33,7 +34,7 @@ pub(super) struct Link {
     pub(super) requests: Slot<Live>,
     pub(super) listening: Slot<Listening>,
     /// What purges have seen.
-    pub(super) watches: Mutex<Watches>,
+    pub(super) watches: Mutex<Watches<Key, Mark>>,
     /// Whether the log has said that there is none, though there is one for requests.
     lacks_wakeups: AtomicBool,
     dial: Dial,

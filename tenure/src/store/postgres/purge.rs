@@ -26,7 +26,6 @@ const ROWS: i64 = 200;
 
 impl Link {
     pub(super) async fn purge(self: &Arc<Self>, age: Duration) -> Result<u64, StoreError> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner).begin();
         let link = Arc::clone(self);
         let step = move |after| {
             let link = Arc::clone(&link);
@@ -41,7 +40,9 @@ impl Link {
             }
             .boxed()
         };
-        in_steps(&self.runtime, step).await
+        let deleted = in_steps(&self.runtime, step).await?;
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).ends();
+        Ok(deleted)
     }
 
     async fn purge_some(
@@ -96,7 +97,9 @@ impl Link {
             return Ok(Some((key, mark, false)));
         }
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_watched = watches.time(&key, mark, self.runtime.now()) >= demand;
+        let now = self.runtime.now();
+        watches.sees(key.clone(), mark, demand, now);
+        let is_watched = watches.watched(&key, now) == Some(&mark);
         Ok(is_watched.then_some((key, mark, true)))
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rusqlite::params;
-use tenure_core::{Mark, Reply};
 use tenure_core::contract::Record;
+use tenure_core::{Mark, Reply};
 
 use super::database::Database;
 use super::error::SqliteError;

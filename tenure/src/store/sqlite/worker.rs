@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tenure_core::Mark;
 use tokio::sync::oneshot;
 
 use super::config::SqliteConfig;
@@ -19,7 +20,6 @@ use super::purge::{Page, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::waiting::{Poller, Waiting};
-use crate::store::Key;
 use crate::store::watches::Watches;
 use crate::store::{Key, Reply, Request};
 
@@ -173,8 +173,8 @@ impl File {
             return;
         }
         let began = Instant::now();
-        let outcome = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| {
+        let outcome =
+            database(&mut self.open, &self.config, &mut self.warned).and_then(|database| {
                 let now = crate::Instant::ORIGIN + self.began.elapsed();
                 purge(database, (&mut self.watches, now), &after, age, awaited)
             });
