@@ -6,7 +6,7 @@ use super::protocol::Order;
 use super::run::Run;
 use super::server::ServerOrder;
 use crate::engines::EngineError;
-use crate::plan::{Act, ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, Strike, What};
+use crate::plan::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, Strike, What};
 
 /// A request that was sent that long before the end of a stall has waited for it.
 const WAITED: Duration = Duration::from_millis(1);
@@ -58,17 +58,24 @@ impl Run<'_> {
     pub(super) fn end_fault(&mut self, strike: Strike) -> Result<bool, EngineError> {
         let Strike { kind, what, node, .. } = strike;
         let now = self.time.now();
-        let Some(node) = node else { return Ok(self.end_of_the_store(strike)) };
-        let machine = &mut self.machines[node];
+        let Some(index) = node else { return Ok(self.end_of_the_store(strike)) };
+        let has = |does: fn(What) -> bool| self.schedule.at(node).any(does);
+        let machine = &mut self.machines[index];
         match what {
-            What::Process { fault: ProcessFault::Pause, .. } => machine.unpause(now),
+            What::Process { fault: ProcessFault::Pause, .. } => {
+                if !has(What::is_a_pause) {
+                    machine.unpause(now);
+                }
+            }
             What::Process { fault: ProcessFault::NoDescriptors, .. } => {
                 if machine.gives_descriptors() {
-                    self.took(now, kind, Some(node));
+                    self.took(now, kind, node);
                 }
             }
             What::Process { fault: ProcessFault::Crash { .. }, .. } => {
-                if let Some(who) = machine.revive(now)? {
+                if !has(What::is_a_crash)
+                    && let Some(who) = machine.revive(now)?
+                {
                     self.started(who);
                 }
             }
@@ -82,16 +89,14 @@ impl Run<'_> {
         match strike.what {
             What::Store(fault @ (StoreFault::StoreCrash | StoreFault::StoreLoss)) => {
                 let keeps_data = fault == StoreFault::StoreCrash;
-                self.outage.down += 1;
                 self.outage.loses |= !keeps_data;
                 self.server.order(ServerOrder::Crash { keeps_data });
             }
-            What::Store(StoreFault::StoreStall) => {
-                self.outage.stalls += 1;
-                // A server that is down is paused once it has started.
-                if self.outage.stalls == 1 && self.outage.down == 0 {
-                    self.server.order(ServerOrder::Pause);
-                }
+            // A server that is down is paused once it has started.
+            What::Store(StoreFault::StoreStall)
+                if self.number_of(strike.what) == 1 && !self.is_down() =>
+            {
+                self.server.order(ServerOrder::Pause);
             }
             What::Store(StoreFault::Failover { lag_ms, .. }) => {
                 self.server.order(ServerOrder::FailOver { lag: Duration::from_millis(lag_ms) });
@@ -99,31 +104,40 @@ impl Run<'_> {
             What::Store(StoreFault::StoreClockStep { by_ms }) => {
                 self.server.order(ServerOrder::StepClock { by_ms, strike });
             }
-            What::Operator(act) => self.begin_act(act),
-            // Refused before the run.
+            What::Operator(act) if self.number_of(strike.what) <= 1 => {
+                self.server.order(ServerOrder::Begin(act));
+            }
+            // Begun by another fault, or refused before the run.
             _ => {}
         }
     }
 
-    fn begin_act(&mut self, act: Act) {
-        if self.outage.begins(act) {
-            self.server.order(ServerOrder::Begin(act));
-        }
+    /// The number of such faults of the store that are under way.
+    fn number_of(&self, fault: What) -> usize {
+        self.schedule.at(None).filter(|what| *what == fault).count()
+    }
+
+    /// Whether a crash keeps the server down.
+    fn is_down(&self) -> bool {
+        self.schedule.at(None).any(What::is_a_store_crash)
     }
 
     /// Returns whether the fault is over at once.
     fn end_of_the_store(&mut self, strike: Strike) -> bool {
         match strike.what {
             What::Store(StoreFault::StoreCrash | StoreFault::StoreLoss) => {
-                let Some(keeps_data) = self.outage.lets_it_start(strike) else { return false };
+                let is_last = !self.is_down();
+                let Some(keeps_data) = self.outage.lets_it_start(strike, is_last) else {
+                    return false;
+                };
                 self.server.order(ServerOrder::Start { keeps_data });
-                if self.outage.stalls > 0 {
+                if self.number_of(What::Store(StoreFault::StoreStall)) > 0 {
                     self.server.order(ServerOrder::Pause);
                 }
                 false
             }
             What::Operator(act) => {
-                if !self.outage.ends(act) {
+                if self.number_of(strike.what) > 0 {
                     return true;
                 }
                 self.server.order(ServerOrder::End(act, strike));
@@ -142,8 +156,7 @@ impl Run<'_> {
                 if self.machines.iter().any(|machine| machine.waits_since(waits)) {
                     self.took(now, FaultKind::StoreStall, None);
                 }
-                self.outage.stalls -= 1;
-                if self.outage.stalls == 0 && self.outage.down == 0 {
+                if self.number_of(strike.what) == 0 && !self.is_down() {
                     self.server.order(ServerOrder::Resume);
                 }
                 true

@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
         let mut run = Self {
             plan,
             time,
-            schedule: Schedule::of(plan),
+            schedule: Schedule::of(plan, without),
             ending: Ending::of(plan, configs, 1),
             machines: Vec::new(),
             server,

@@ -98,7 +98,8 @@ impl TakingPart {
         let (job, works) = (Arc::clone(job), candidate.clone());
         tokio::spawn(async move {
             // Ends with the candidate.
-            let _ = works.run_while_leader(|tenure| Arc::clone(&job).guarded(tenure)).await;
+            let work = works.run_while_leader(|tenure| Arc::clone(&job).guarded(tenure));
+            let _ = Box::pin(work).await;
         });
         Ok(Self { candidate, reports })
     }
