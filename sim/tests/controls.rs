@@ -4,11 +4,12 @@
 
 use std::thread::available_parallelism;
 
+use tenure_sim::evidence::Stage;
 use tenure_sim::evidence::controls::{
     self, ALL, Control, ControlError, Report, Unexpected, Verdict,
 };
 use tenure_sim::judge::properties::{self, Property, PropertyName, Terms};
-use tenure_sim::plan::{Assumption, FaultKind, Plan};
+use tenure_sim::plan::{Assumption, FaultKind};
 
 const RUNS: u64 = 200;
 
@@ -38,7 +39,7 @@ fn each_control_breaks_what_it_should_and_nothing_else() {
 fn plans_break_exactly_what_their_control_says() {
     for control in ALL {
         for seed in 0..2_000 {
-            let plan = (control.plan)(seed);
+            let plan = control.plan(seed);
             plan.check().unwrap_or_else(|error| panic!("{control}, seed {seed}: {error}"));
             assert_eq!(plan.broken(), control.beyond, "{control}, seed {seed}");
         }
@@ -69,17 +70,17 @@ fn what_breaks_rests_on_what_the_plans_break() {
 }
 
 /// The plans of `drift`, with rates within the bound.
-fn tame(seed: u64) -> Plan {
-    let mut plan = (control("drift").plan)(seed);
+fn tame(stage: &mut Stage) {
+    (control("drift").faults)(stage);
+    let plan = &mut stage.plan;
     let bound = i64::from(plan.settings.drift_ppm);
     plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -bound);
     plan.store.clock_rate_ppm = bound;
-    plan
 }
 
 #[test]
 fn rates_within_the_bound_break_nothing() {
-    let report = run(&Control { plan: tame, beyond: &[], ..control("drift") });
+    let report = run(&Control { faults: tame, beyond: &[], ..control("drift") });
     assert_eq!(
         report.verdict,
         Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }
@@ -88,15 +89,15 @@ fn rates_within_the_bound_break_nothing() {
 }
 
 /// The plans of `boot-step` without the step.
-fn harmless(seed: u64) -> Plan {
-    let mut plan = (control("boot-step").plan)(seed);
+fn harmless(stage: &mut Stage) {
+    (control("boot-step").faults)(stage);
+    let plan = &mut stage.plan;
     plan.faults.retain(|fault| fault.kind() != FaultKind::ClockBack);
-    plan
 }
 
 #[test]
 fn plans_without_their_fault_break_nothing() {
-    let report = run(&Control { plan: harmless, beyond: &[], ..control("boot-step") });
+    let report = run(&Control { faults: harmless, beyond: &[], ..control("boot-step") });
     assert_eq!(
         report.verdict,
         Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }
@@ -105,18 +106,18 @@ fn plans_without_their_fault_break_nothing() {
 }
 
 /// The plans of `undeclared-ttl`, with the leader's TTL as everybody's quarantine.
-fn declared(seed: u64) -> Plan {
-    let mut plan = (control("undeclared-ttl").plan)(seed);
+fn declared(stage: &mut Stage) {
+    (control("undeclared-ttl").faults)(stage);
+    let plan = &mut stage.plan;
     let longest = plan.settings.ttl_ms;
     for settings in plan.nodes.iter_mut().filter_map(|node| node.settings.as_mut()) {
         settings.quarantine_ms = longest;
     }
-    plan
 }
 
 #[test]
 fn declared_ttls_break_nothing() {
-    let report = run(&Control { plan: declared, beyond: &[], ..control("undeclared-ttl") });
+    let report = run(&Control { faults: declared, beyond: &[], ..control("undeclared-ttl") });
     assert_eq!(
         report.verdict,
         Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }

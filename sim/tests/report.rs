@@ -85,7 +85,7 @@ fn run(plan: &Plan) -> Outcome {
 /// A run in which two sinks get a write too late.
 fn violated() -> (Plan, Outcome) {
     let control: Control = "unfenced".parse().unwrap();
-    let plan = (control.plan)(1);
+    let plan = control.plan(1);
     let outcome = run(&plan);
     assert!(outcome.judge.violation().is_some());
     (plan, outcome)

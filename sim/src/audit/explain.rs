@@ -3,10 +3,22 @@
 use std::time::Duration;
 
 use super::candidate::shown;
-use super::facts::{Facts, Writes, WritesOf};
-use super::orders::Order;
+use super::facts::{Facts, Index, Writes, WritesOf};
 use crate::judge::finding::Part::{Detail, Span, Token};
 use crate::judge::finding::{Finding, Part, of_logs};
+
+/// What must come before what, by the order of the tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// The claim of one tenure ends before that of the next one begins.
+    Lead { older: Index, newer: Index },
+    /// A tenure's writes begin before the moment at which they give way to a newer tenure's.
+    Began(WritesOf, Writes),
+    /// A tenure's writes end after the moment at which the writes of an older tenure gave way.
+    Ended(WritesOf, Writes),
+    /// These moments are in the order of the tokens.
+    GaveWay,
+}
 
 /// The orders of a contradiction, which exceeds the bounds of the clocks by so much, and the lines that show it.
 pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding, Vec<String>) {

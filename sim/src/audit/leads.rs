@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::candidate::shown;
+use super::explain::Order;
 use super::facts::{Index, Moment, Tenure};
-use super::orders::{Order, Orders};
+use super::orders::Orders;
 use super::placement::{Edge, Why};
 use super::timeline::{RESOLUTION, Timelines};
 use super::verdict::Violation;

@@ -1,26 +1,13 @@
 //! What must come before what: the claims of one election, and the accepted writes to one resource, in the order of
 //! their tokens.
 
-use super::explain::explain;
-use super::facts::{Facts, Index, Moment, Writes, WritesOf};
+use super::explain::{Order, explain};
+use super::facts::{Facts, Index, Moment};
 use super::placement::{Contradiction, Why};
 use super::timeline::{RESOLUTION, Timelines};
 use super::verdict::{Report, Violation};
 use super::{ClocksError, Settings};
 use crate::judge::properties::PropertyName;
-
-/// A constraint of this module, for explanations.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Order {
-    /// The claim of one tenure ends before that of the next one begins.
-    Lead { older: Index, newer: Index },
-    /// A tenure's writes begin before the moment at which they give way to a newer tenure's.
-    Began(WritesOf, Writes),
-    /// A tenure's writes end after the moment at which the writes of an older tenure gave way.
-    Ended(WritesOf, Writes),
-    /// These moments are in the order of the tokens.
-    GaveWay,
-}
 
 /// How many contradictions are looked for, in each of the two steps.
 const CONTRADICTIONS_MOST: usize = 100;

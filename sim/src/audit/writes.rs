@@ -4,8 +4,9 @@
 //! give way to newer ones: after the beginning of each of its own, before the end of each newer one, and in the order
 //! of the tokens.
 
+use super::explain::Order;
 use super::facts::{Facts, Index, Moment, Writes, WritesOf};
-use super::orders::{Order, Orders};
+use super::orders::Orders;
 use super::placement::{Edge, Why};
 use super::timeline::{RESOLUTION, Timelines};
 use crate::judge::properties::PropertyName;

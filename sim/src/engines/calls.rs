@@ -1,9 +1,10 @@
-//! Requests, answers and reasons of the real driver, as a trace has them.
+//! Requests, answers and events of the real driver, as a trace has them.
 
-use tenure::StepDownReason;
 use tenure::store::{Reply, Request};
+use tenure::{Instant, StepDownReason};
 
-use crate::trace::{Answer, Asked, Reason};
+use crate::plan::{Asking, SimTime};
+use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// A request; `None` if it is one that changes no lease.
 pub(crate) fn asked(request: &Request) -> Option<Asked> {
@@ -34,8 +35,32 @@ pub(crate) fn answered(reply: &Reply) -> Answer {
     }
 }
 
+/// A candidate's event; `None` if it is one that traces do not have. `when` is the true time at which its clock shows that.
+pub(crate) fn traced(
+    who: Who,
+    event: &tenure::Event,
+    when: impl Fn(Instant) -> SimTime,
+) -> Option<Event> {
+    Some(match event {
+        tenure::Event::Elected(tenure) => {
+            let (token, claim_ends) = (tenure.token().get(), when(tenure.valid_until()));
+            Event::Elected { who, token, claim_ends }
+        }
+        tenure::Event::Renewed(tenure) => {
+            let (token, claim_ends) = (tenure.token().get(), when(tenure.valid_until()));
+            Event::Renewed { who, token, claim_ends }
+        }
+        tenure::Event::SteppedDown { tenure, reason } => {
+            let (token, drain_ends) = (tenure.token().get(), when(tenure.drain_until()));
+            Event::SteppedDown { who, token, reason: in_words(*reason), drain_ends }
+        }
+        tenure::Event::Quarantined { .. } => Event::Quarantined { who },
+        _ => return None,
+    })
+}
+
 /// The reason for the end of a tenure.
-pub(crate) fn in_words(reason: StepDownReason) -> Reason {
+fn in_words(reason: StepDownReason) -> Reason {
     match reason {
         StepDownReason::Expired => Reason::Expired,
         StepDownReason::Superseded => Reason::Superseded,
@@ -50,10 +75,7 @@ pub(crate) fn in_words(reason: StepDownReason) -> Reason {
 }
 
 /// The kind of a request that faults can wait for.
-#[cfg(any(feature = "overload", feature = "real"))]
-pub(crate) const fn kind(request: &Request) -> Option<crate::plan::Asking> {
-    use crate::plan::Asking;
-
+pub(crate) const fn kind(request: &Request) -> Option<Asking> {
     match request {
         Request::Acquire { .. } => Some(Asking::Acquire),
         Request::Renew { .. } => Some(Asking::Renew),

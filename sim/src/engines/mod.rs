@@ -5,6 +5,8 @@ mod awaited;
 mod calls;
 mod cut;
 pub mod model;
+#[cfg(any(feature = "real", feature = "turmoil"))]
+mod node;
 #[cfg(feature = "overload")]
 pub mod overload;
 pub(crate) mod panics;

@@ -8,3 +8,6 @@ pub mod effects;
 #[cfg(feature = "cli")]
 pub mod mutants;
 pub mod situations;
+mod stage;
+
+pub use stage::Stage;

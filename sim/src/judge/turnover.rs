@@ -54,11 +54,32 @@ impl Interval {
     }
 }
 
+/// The present time without a leader, or with several.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    nobody_since: Option<SimTime>,
+    several_since: Option<SimTime>,
+}
+
+impl Gaps {
+    /// From then on there are so many leaders: the time that this ends.
+    pub(crate) fn count(&mut self, at: SimTime, leaders: usize) -> Option<(Interval, Duration)> {
+        let ended = |of: Interval, since: &mut Option<SimTime>, holds: bool| {
+            if holds {
+                since.get_or_insert(at);
+                return None;
+            }
+            since.take().map(|since| (of, at.since(since)))
+        };
+        let vacancy = ended(Interval::Leaderless, &mut self.nobody_since, leaders == 0);
+        vacancy.or(ended(Interval::Overlap, &mut self.several_since, leaders > 1))
+    }
+}
+
 /// Measures the times between the leads of one election.
 #[derive(Clone, Debug, Default)]
 pub struct Turnover {
-    nobody_since: Option<SimTime>,
-    several_since: Option<SimTime>,
+    gaps: Gaps,
     released_at: Option<SimTime>,
     /// The last tenure that was granted without a quarantine, and what it has to be measured from.
     next: Option<(u64, Interval, SimTime)>,
@@ -118,26 +139,16 @@ impl Turnover {
     }
 
     fn leads(&mut self, at: SimTime, (who, token): (Who, u64), state: &State) {
-        if let Some(since) = self.nobody_since.take() {
-            self.measured.push((Interval::Leaderless, at.since(since)));
-        }
+        let others = state.leaders().iter().filter(|leader| leader.who != who).count();
+        self.measured.extend(self.gaps.count(at, others + 1));
         if let Some((_, interval, from)) = self.next.take_if(|(next, ..)| *next == token) {
             self.measured.push((interval, at.since(from)));
-        }
-        if state.leaders().len() == 1 && state.leads(who).is_none() {
-            self.several_since = Some(at);
         }
     }
 
     fn leads_no_more(&mut self, at: SimTime, who: Who, state: &State) {
-        match state.leaders().len() {
-            _ if state.leads(who).is_none() => {}
-            1 => self.nobody_since = Some(at),
-            2 => {
-                let since = self.several_since.take().unwrap_or(at);
-                self.measured.push((Interval::Overlap, at.since(since)));
-            }
-            _ => {}
+        if state.leads(who).is_some() {
+            self.measured.extend(self.gaps.count(at, state.leaders().len() - 1));
         }
     }
 

@@ -10,6 +10,7 @@ mod error;
 mod fault;
 pub mod json;
 mod program;
+mod quiet;
 mod schedule;
 mod swarm;
 mod text;

@@ -52,7 +52,7 @@ fn a_violation_is_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let [plan, out] = ["plan.json", "run.svg"].map(|name| path(folder.path(), name));
     let control: tenure_sim::evidence::controls::Control = "drift".parse().unwrap();
-    fs::write(&plan, (control.plan)(1).to_text()).unwrap();
+    fs::write(&plan, control.plan(1).to_text()).unwrap();
     let ran = command(&["replay", "--plan", &plan, "--beyond", "--svg", &out]);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     assert!(fs::read_to_string(&out).unwrap().contains("class=\"bad\""));

@@ -7,7 +7,7 @@ use super::{command, json, path, refused};
 
 /// A plan beyond an assumption: it fails, if everything is judged.
 fn failing(name: &str) -> Plan {
-    (name.parse::<Control>().unwrap().plan)(1)
+    name.parse::<Control>().unwrap().plan(1)
 }
 
 #[test]

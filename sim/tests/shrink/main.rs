@@ -22,7 +22,7 @@ fn control(name: &str) -> Control {
 
 /// A plan of many faults that fails as the control's plan of that seed does.
 fn crowded(control: Control, seed: u64) -> Plan {
-    let mut plan = (control.plan)(seed);
+    let mut plan = control.plan(seed);
     let crowd = [FaultKind::Latency, FaultKind::Cut, FaultKind::Reorder];
     let nodes = plan.nodes.len();
     let fits = |fault: &tenure_sim::plan::Fault| fault.node().is_none_or(|node| node < nodes);
@@ -85,7 +85,7 @@ fn no_more_plans_are_run_than_the_budget_has() {
 
 #[test]
 fn only_the_property_asked_for_is_looked_at() {
-    let plan = (control("no-quarantine").plan)(1);
+    let plan = control("no-quarantine").plan(1);
     let property = ["single-leader".parse().unwrap()];
     // The plan is beyond what the property rests on: it is not judged by it.
     let error = shrink(Engine::Model, &plan, Judging::StopAtFirst(Which::Named(&property)), BUDGET)

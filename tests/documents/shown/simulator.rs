@@ -39,7 +39,7 @@ fn before_the_end(log: &tenure::trace::Log) {
 
 /// A plan of a control, which breaks an assumption and so is not judged by what rests on it.
 fn plan() -> Plan {
-    (tenure_sim::evidence::controls::ALL[0].plan)(1)
+    tenure_sim::evidence::controls::ALL[0].plan(1)
 }
 
 #[expect(dead_code, reason = "it writes to the current folder")]

@@ -34,8 +34,9 @@ struct Bystander {
 impl Bystander {
     async fn of(elections: &Elections, key: &str) -> Self {
         let candidate = elections.candidate(key).config(config()).start().unwrap();
-        let events = candidate.events().boxed();
         let tenure = soon(candidate.elected()).await.unwrap();
+        // Only from then on: on a busy machine, the first connection may take longer than a request may.
+        let events = candidate.events().boxed();
         Self { candidate, tenure, events }
     }
 

@@ -77,7 +77,7 @@ pub(crate) fn run(
 /// Writes the page of the first run in which a promise broke, or of the first run, judged by all properties.
 fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), CliError> {
     let broke = report.broken.values().map(|broken| broken.first_seed).min();
-    let plan = (control.plan)(broke.unwrap_or(report.seed));
+    let plan = control.plan(broke.unwrap_or(report.seed));
     let outcome = attempt(Engine::Model, &plan, Judging::KeepJudging(Which::All));
     let mut page = page(Engine::Model.name(), &plan, &outcome);
     page.again = format!("tenure-sim run --control {control} --seed {} --runs 1", plan.seed);

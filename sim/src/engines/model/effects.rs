@@ -63,7 +63,7 @@ impl<A: Algorithm> World<'_, A> {
     pub(super) fn state_of(&self, index: usize) -> OfNode {
         let node = &self.nodes[index];
         OfNode {
-            is_up: node.is_up(),
+            is_up: node.is_up,
             runs: node.runs(),
             clocks_run: [node.boot.is_running(), node.monotonic.is_running()],
             boot: node.boot.read(self.at),

@@ -97,12 +97,10 @@ impl<A: Algorithm> World<'_, A> {
         match fault {
             ProcessFault::Pause => self.pause(node),
             ProcessFault::Suspend => {
-                self.nodes[node].sleeps += 1;
                 self.nodes[node].monotonic.stop(self.at);
                 self.pause(node);
             }
             ProcessFault::VmStop => {
-                self.nodes[node].clock_stops += 1;
                 self.nodes[node].boot.stop(self.at);
                 self.nodes[node].monotonic.stop(self.at);
                 self.pause(node);
@@ -138,13 +136,7 @@ impl<A: Algorithm> World<'_, A> {
     fn end_at_process(&mut self, node: usize, fault: ProcessFault, index: usize) {
         match fault {
             ProcessFault::Pause => self.resume(node),
-            ProcessFault::Suspend => {
-                self.nodes[node].sleeps -= 1;
-                self.restart_clocks(node);
-                self.resume(node);
-            }
-            ProcessFault::VmStop => {
-                self.nodes[node].clock_stops -= 1;
+            ProcessFault::Suspend | ProcessFault::VmStop => {
                 self.restart_clocks(node);
                 self.resume(node);
             }
@@ -155,21 +147,32 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
+    /// Whether such a fault of a node's process is under way.
+    fn has(&self, node: usize, fault: ProcessFault) -> bool {
+        let is_it = |what| matches!(what, What::Process { fault: other, .. } if other == fault);
+        self.schedule.at(Some(node)).any(is_it)
+    }
+
     fn pause(&mut self, node: usize) {
-        self.nodes[node].pauses += 1;
+        self.nodes[node].is_halted = true;
         self.nodes[node].plan_ahead();
     }
 
     fn resume(&mut self, node: usize) {
-        self.nodes[node].pauses -= 1;
+        self.nodes[node].is_halted =
+            [ProcessFault::Pause, ProcessFault::Suspend, ProcessFault::VmStop]
+                .into_iter()
+                .any(|fault| self.has(node, fault));
         self.catch_up(node);
     }
 
     fn restart_clocks(&mut self, node: usize) {
+        let stops = self.has(node, ProcessFault::VmStop);
+        let sleeps = self.has(node, ProcessFault::Suspend);
         let (at, node) = (self.at, &mut self.nodes[node]);
-        if node.clock_stops == 0 {
+        if !stops {
             node.boot.resume(at);
-            if node.sleeps == 0 {
+            if !sleeps {
                 node.monotonic.resume(at);
             }
         }
@@ -200,8 +203,7 @@ impl<A: Algorithm> World<'_, A> {
 
     fn crash(&mut self, node: usize, power: bool) {
         let who = self.nodes[node].who;
-        self.nodes[node].down += 1;
-        if self.nodes[node].down > 1 {
+        if !std::mem::take(&mut self.nodes[node].is_up) {
             return;
         }
         self.nodes[node].leads = None;
@@ -215,15 +217,16 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     fn start_again(&mut self, node: usize) {
-        self.nodes[node].down -= 1;
-        if self.nodes[node].is_up() {
+        let is_down = self.schedule.at(Some(node)).any(What::is_a_crash);
+        self.nodes[node].is_up = !is_down;
+        if !is_down {
             self.nodes[node].restart(self.plan.seed);
             self.start(node);
         }
     }
 
     pub(super) fn resign(&mut self, node: usize) {
-        if !self.nodes[node].is_up() {
+        if !self.nodes[node].is_up {
             return;
         }
         let again_after = Some(self.nodes[node].config.renew_interval());

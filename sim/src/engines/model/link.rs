@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::engines::Kinds;
 use crate::plan::draw::Draw;
-use crate::plan::{FaultKind, LinkFault, LinksFault, NANOSECOND, Plan, SimTime, What};
+use crate::plan::{FaultKind, LinkFault, NANOSECOND, Plan, SimTime, What};
 use crate::trace::Fate;
 
 /// A direction.
@@ -28,13 +28,7 @@ pub(super) struct Link {
     calm_from: SimTime,
     /// The number of the connection; it increases whenever the connection breaks.
     pub(super) connection: u32,
-    partitions: u32,
-    /// Partitions that are parts of a swizzle.
-    swizzled: u32,
-    /// One-way partitions, by direction.
-    blocked: [u32; 2],
-    holds: u32,
-    /// Faults that delay, lose, duplicate or reorder messages.
+    /// The faults under way.
     faults: Vec<What>,
     /// The arrival of the last message in each direction.
     last: [SimTime; 2],
@@ -64,10 +58,6 @@ impl Link {
             latency: (Duration::from_micros(least), Duration::from_micros(most)),
             calm_from: plan.calm_from(),
             connection: 0,
-            partitions: 0,
-            swizzled: 0,
-            blocked: [0; 2],
-            holds: 0,
             faults: Vec::new(),
             last: [SimTime::START; 2],
             sent: 0,
@@ -76,36 +66,23 @@ impl Link {
 
     /// A fault begins.
     pub(super) fn begin(&mut self, what: What) {
-        match what {
-            What::Links(LinksFault::Swizzle { .. }) => self.swizzled += 1,
-            What::Link { fault: LinkFault::Partition, .. } => self.partitions += 1,
-            What::Link { fault: LinkFault::OneWay { to_store }, .. } => {
-                self.blocked[way(to_store) as usize] += 1;
-            }
-            What::Link { fault: LinkFault::Hold, .. } => self.holds += 1,
-            _ => self.faults.push(what),
-        }
+        self.faults.push(what);
     }
 
     /// A fault ends.
     pub(super) fn end(&mut self, what: What) {
-        match what {
-            What::Links(LinksFault::Swizzle { .. }) => self.swizzled -= 1,
-            What::Link { fault: LinkFault::Partition, .. } => self.partitions -= 1,
-            What::Link { fault: LinkFault::OneWay { to_store }, .. } => {
-                self.blocked[way(to_store) as usize] -= 1;
-            }
-            What::Link { fault: LinkFault::Hold, .. } => self.holds -= 1,
-            _ => {
-                if let Some(index) = self.faults.iter().position(|fault| *fault == what) {
-                    self.faults.remove(index);
-                }
-            }
+        if let Some(index) = self.faults.iter().position(|fault| *fault == what) {
+            self.faults.remove(index);
         }
     }
 
+    /// Whether a fault of that kind is under way.
+    fn has(&self, is_it: impl Fn(&LinkFault) -> bool) -> bool {
+        self.faults.iter().any(|what| matches!(what, What::Link { fault, .. } if is_it(fault)))
+    }
+
     pub(super) fn holds(&self) -> bool {
-        self.holds > 0
+        self.has(|fault| *fault == LinkFault::Hold)
     }
 
     /// The connection breaks: messages on the next one need not keep the order of this one.
@@ -159,11 +136,14 @@ impl Link {
 
     /// The fault that loses the message, if one does.
     fn loses(&self, draw: &mut Draw, way: Way) -> Option<FaultKind> {
-        if self.partitions > 0 {
+        let to_store = way == Way::ToStore;
+        if self.faults.is_empty() {
+            None
+        } else if self.has(|fault| *fault == LinkFault::Partition) {
             Some(FaultKind::Partition)
-        } else if self.swizzled > 0 {
+        } else if self.faults.iter().any(|what| matches!(what, What::Links(_))) {
             Some(FaultKind::Swizzle)
-        } else if self.blocked[way as usize] > 0 {
+        } else if self.has(|fault| *fault == LinkFault::OneWay { to_store }) {
             Some(FaultKind::OneWay)
         } else if self.is_lost(draw) {
             Some(FaultKind::Loss)
@@ -221,8 +201,4 @@ impl Link {
             _ => None,
         })
     }
-}
-
-const fn way(to_store: bool) -> Way {
-    if to_store { Way::ToStore } else { Way::ToNode }
 }

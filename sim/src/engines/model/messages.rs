@@ -22,14 +22,14 @@ impl<A: Algorithm> World<'_, A> {
         }
         if self.nodes[index].runs() {
             self.transmit(index, id, request);
-        } else if self.nodes[index].is_up() {
+        } else if self.nodes[index].is_up {
             self.nodes[index].unsent.push((id, request));
         }
     }
 
     pub(super) fn transmit(&mut self, index: usize, id: A::Id, request: A::Request) {
         let node = &mut self.nodes[index];
-        if !node.is_up() {
+        if !node.is_up {
             return;
         }
         node.unanswered.push(id);
@@ -86,12 +86,12 @@ impl<A: Algorithm> World<'_, A> {
     /// A request reaches the store.
     pub(super) fn arrives(&mut self, request: Request<A>) {
         let server = self.server(request.session.node);
-        if server.stalls > 0 {
+        if server.is_stalled {
             server.waiting.push(request);
             self.took(FaultKind::StoreStall, None);
-        } else if server.down == 0 {
+        } else if !server.is_down {
             self.serve(request);
-        } else if server.silent == 0 {
+        } else if !server.is_silent {
             // The machine runs and reports that no process listens.
             self.refuse(request);
         }
@@ -151,7 +151,7 @@ impl<A: Algorithm> World<'_, A> {
     /// Whether the connection is closed: no process reads from it.
     fn is_over(&self, session: Session) -> bool {
         let node = &self.nodes[session.node];
-        node.link.connection != session.connection || !node.is_up()
+        node.link.connection != session.connection || !node.is_up
     }
 
     pub(super) fn reply_arrives(

@@ -21,13 +21,9 @@ pub(super) struct Node<A: Algorithm> {
     pub(super) boot: Clock,
     pub(super) monotonic: Clock,
     pub(super) work: Option<Work>,
-    /// The number of active faults that keep the process from running.
-    pub(super) pauses: u32,
-    /// The number of active faults that stop all clocks, and the number that stop the monotonic one alone.
-    pub(super) clock_stops: u32,
-    pub(super) sleeps: u32,
-    /// The number of active faults that keep the process from existing.
-    pub(super) down: u32,
+    /// Whether the process exists, and whether a fault keeps it from running.
+    pub(super) is_up: bool,
+    pub(super) is_halted: bool,
     /// Whether its candidate has more outputs.
     pub(super) has_outputs: bool,
     /// The inputs that the process reads when it resumes.
@@ -88,10 +84,8 @@ impl<A: Algorithm> Node<A> {
             boot: clock.clone(),
             monotonic: clock,
             work: None,
-            pauses: 0,
-            clock_stops: 0,
-            sleeps: 0,
-            down: 0,
+            is_up: true,
+            is_halted: false,
             has_outputs: false,
             inbox: Vec::new(),
             unsent: Vec::new(),
@@ -104,12 +98,8 @@ impl<A: Algorithm> Node<A> {
         }
     }
 
-    pub(super) fn is_up(&self) -> bool {
-        self.down == 0
-    }
-
     pub(super) fn runs(&self) -> bool {
-        self.down == 0 && self.pauses == 0
+        self.is_up && !self.is_halted
     }
 
     /// The clock by which the process counts.
@@ -125,7 +115,7 @@ impl<A: Algorithm> Node<A> {
     }
 
     pub(super) fn lead(&self, at: SimTime) -> Option<Lead> {
-        if self.is_up() { self.candidate.leads(self.now(at)) } else { None }
+        if self.is_up { self.candidate.leads(self.now(at)) } else { None }
     }
 
     /// Updates the time of the process's next action.
@@ -162,7 +152,7 @@ impl<A: Algorithm> Node<A> {
 
     /// Restores the machine. False if its process is another one by now.
     pub(super) fn restore(&mut self, at: SimTime, snapshot: Snapshot<A>) -> bool {
-        if snapshot.who != self.who || !self.is_up() {
+        if snapshot.who != self.who || !self.is_up {
             return false;
         }
         self.boot.set(at, snapshot.boot);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::algorithm::Algorithm;
 use super::server::Server;
 use super::world::World;
-use crate::plan::{FaultKind, StoreFault};
+use crate::plan::{FaultKind, StoreFault, What};
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
@@ -16,25 +16,19 @@ impl<A: Algorithm> World<'_, A> {
             StoreFault::StoreCrash => {
                 let kept = self.store.state.clone();
                 self.replace(kept, true);
-                self.store.down += 1;
             }
-            StoreFault::StoreLoss => {
-                self.replace(A::Store::default(), false);
-                self.store.down += 1;
-            }
+            StoreFault::StoreLoss => self.replace(A::Store::default(), false),
             StoreFault::StoreRollback { back_ms } => {
                 let older = self.store.as_of(at - Duration::from_millis(back_ms));
                 self.replace(older, false);
-                self.store.down += 1;
             }
             StoreFault::Failover { lag_ms, clock_ahead_ms } => {
                 let replicated = self.store.as_of(at - Duration::from_millis(lag_ms));
                 self.replace(replicated, false);
                 self.store.step_clock(at, clock_ahead_ms);
-                self.store.down += 1;
-                self.store.silent += 1;
+                self.store.is_silent = true;
             }
-            StoreFault::StoreStall => self.store.stalls += 1,
+            StoreFault::StoreStall => self.store.is_stalled = true,
             StoreFault::StoreClockStep { by_ms } => {
                 self.store.step_clock(at, by_ms);
             }
@@ -46,16 +40,14 @@ impl<A: Algorithm> World<'_, A> {
 
     pub(super) fn end_at_store(&mut self, fault: StoreFault) {
         match fault {
-            StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreRollback { .. } => {
-                self.come_up();
-            }
-            StoreFault::Failover { .. } => {
-                self.store.silent -= 1;
-                self.come_up();
-            }
+            StoreFault::StoreCrash
+            | StoreFault::StoreLoss
+            | StoreFault::StoreRollback { .. }
+            | StoreFault::Failover { .. } => self.come_up(),
             StoreFault::StoreStall => {
-                self.store.stalls -= 1;
-                if self.store.stalls == 0 {
+                self.store.is_stalled =
+                    self.schedule.at(None).any(|what| what == What::Store(fault));
+                if !self.store.is_stalled {
                     for request in std::mem::take(&mut self.store.waiting) {
                         self.arrives(request);
                     }
@@ -69,6 +61,7 @@ impl<A: Algorithm> World<'_, A> {
     /// with the old one. Connections break where a machine is running that can report it.
     fn replace(&mut self, state: A::Store, keeps_data: bool) {
         self.store = self.store.successor(state);
+        self.store.is_down = true;
         if self.remembers {
             self.store.remember(self.at);
         }
@@ -76,8 +69,11 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     fn come_up(&mut self) {
-        self.store.down -= 1;
-        if self.store.down == 0 {
+        let fails_over = |what| matches!(what, What::Store(StoreFault::Failover { .. }));
+        self.store.is_silent = self.schedule.at(None).any(fails_over);
+        self.store.is_down =
+            self.store.is_silent || self.schedule.at(None).any(What::is_a_store_crash);
+        if !self.store.is_down {
             (0..self.nodes.len()).for_each(|node| self.subscribe(node));
         }
     }

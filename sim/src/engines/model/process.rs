@@ -20,7 +20,7 @@ impl<A: Algorithm> World<'_, A> {
     pub(super) fn pass_input(&mut self, node: usize, input: Input<A::Id, A::Reply>) {
         if self.nodes[node].runs() && !self.nodes[node].has_outputs {
             self.handle(node, input);
-        } else if self.nodes[node].is_up() {
+        } else if self.nodes[node].is_up {
             self.nodes[node].inbox.push(input);
         }
     }
@@ -176,7 +176,7 @@ impl<A: Algorithm> World<'_, A> {
     /// Carries out a candidate's outputs until there are no more. The inputs that they cause are read afterwards.
     pub(super) fn outputs(&mut self, index: usize) {
         self.nodes[index].has_outputs = true;
-        while self.nodes[index].is_up()
+        while self.nodes[index].is_up
             && let Some(output) = self.nodes[index].candidate.poll()
         {
             self.output(index, output);

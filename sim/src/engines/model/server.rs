@@ -17,11 +17,10 @@ pub(super) struct Server<A: Algorithm> {
     pub(super) kept: Option<Kept>,
     /// Its earlier data, for rollbacks.
     past: Vec<(SimTime, A::Store)>,
-    /// The number of active faults that keep it from running.
-    pub(super) down: u32,
-    /// The number of active faults in which its machine does not even report that the server is down.
-    pub(super) silent: u32,
-    pub(super) stalls: u32,
+    /// Whether a fault keeps it from running, and whether its machine does not even report that.
+    pub(super) is_down: bool,
+    pub(super) is_silent: bool,
+    pub(super) is_stalled: bool,
     /// The requests that have arrived while it answered nothing.
     pub(super) waiting: Vec<Request<A>>,
 }
@@ -50,9 +49,9 @@ impl<A: Algorithm> Server<A> {
             state: A::Store::default(),
             kept: None,
             past: Vec::new(),
-            down: 0,
-            silent: 0,
-            stalls: 0,
+            is_down: false,
+            is_silent: false,
+            is_stalled: false,
             waiting: Vec::new(),
         }
     }
@@ -98,9 +97,9 @@ impl<A: Algorithm> Server<A> {
             clock: self.clock.clone(),
             past: self.past.clone(),
             state,
-            down: self.down,
-            silent: self.silent,
-            stalls: self.stalls,
+            is_down: self.is_down,
+            is_silent: self.is_silent,
+            is_stalled: self.is_stalled,
             waiting: Vec::new(),
         }
     }

@@ -72,7 +72,7 @@ impl<'a, A: Algorithm> World<'a, A> {
             nodes: nodes.map(node).collect(),
             store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
             old: None,
-            schedule: Schedule::of(plan),
+            schedule: Schedule::of(plan, without),
             snapshots: Vec::new(),
             outcome,
             awaited,

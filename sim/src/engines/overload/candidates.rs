@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::AnyStore;
-use tenure::{Candidate, Elections, Tenure};
+use tenure::{Candidate, Elections};
 
 use super::OverloadError;
 use super::journal::{Journal, candidate, election, process};
 use super::plan::Plan;
 use super::runtime::{Clock, PausedRuntime, true_time};
 use super::store::{Server, SlowStore, key};
-use crate::engines::calls::in_words;
+use crate::engines::calls::traced;
 use crate::plan::draw::Draw;
 use crate::plan::{SimTime, nanos};
 use crate::trace::{Event, Who};
@@ -89,7 +89,7 @@ impl Processes {
                 candidates.probe(election(who), |who, event| journal.add(at, who, event));
                 if let tenure::Event::Lagged(_) = event {
                     journal.lags(at, who);
-                } else if let Some(event) = reported(who, &event) {
+                } else if let Some(event) = traced(who, &event, true_time) {
                     journal.add(at, who, event);
                 }
             }
@@ -117,28 +117,6 @@ impl Processes {
         for (_, runtime) in &self.each {
             runtime.end();
         }
-    }
-}
-
-/// What a candidate has reported, if it matters here.
-fn reported(who: Who, event: &tenure::Event) -> Option<Event> {
-    let claim_ends = |tenure: &Tenure| true_time(tenure.valid_until());
-    match event {
-        tenure::Event::Elected(tenure) => {
-            let token = tenure.token().get();
-            Some(Event::Elected { who, token, claim_ends: claim_ends(tenure) })
-        }
-        tenure::Event::Renewed(tenure) => {
-            let token = tenure.token().get();
-            Some(Event::Renewed { who, token, claim_ends: claim_ends(tenure) })
-        }
-        tenure::Event::SteppedDown { tenure, reason } => Some(Event::SteppedDown {
-            who,
-            token: tenure.token().get(),
-            reason: in_words(*reason),
-            drain_ends: true_time(tenure.drain_until()),
-        }),
-        _ => None,
     }
 }
 

@@ -2,9 +2,7 @@
 
 use tenure::store::Key;
 
-/// The first election's key.
-pub(super) const KEY: &str = "job";
-
 pub(super) fn key() -> Key {
-    Key::new(KEY).unwrap_or_else(|error| unreachable!("{KEY:?} is a key: {error}"))
+    let key = crate::engines::node::key(0);
+    Key::new(&*key).unwrap_or_else(|error| unreachable!("{key:?} is a key: {error}"))
 }

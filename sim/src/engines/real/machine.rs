@@ -17,10 +17,6 @@ pub(super) struct Machine {
     brief: Brief,
     subject: Option<Subject>,
     told: UnboundedSender<Told>,
-    /// The number of crashes that keep the process down.
-    down: u32,
-    /// The number of faults that pause it.
-    pauses: u32,
     /// Whether the process has sent a request: it has opened by then what it can't start without.
     has_asked: bool,
     /// The faults that leave it no descriptors: when each began, and how many connections had been made before. `None`
@@ -46,8 +42,6 @@ impl Machine {
             brief,
             subject: None,
             told,
-            down: 0,
-            pauses: 0,
             has_asked: false,
             without_descriptors: Vec::new(),
             failed: SimTime::START,
@@ -87,18 +81,15 @@ impl Machine {
 
     /// A pause begins. Returns whether the process is paused by it.
     pub(super) fn pause(&mut self, now: SimTime) -> bool {
-        self.pauses += 1;
         self.paused.push((now, SimTime::NEVER));
         self.subject.as_ref().is_some_and(Subject::pause)
     }
 
+    /// All pauses are over.
     pub(super) fn unpause(&mut self, now: SimTime) {
-        self.pauses = self.pauses.saturating_sub(1);
-        if self.pauses == 0 {
-            self.ends_pauses(now);
-            if let Some(subject) = &self.subject {
-                subject.resume();
-            }
+        self.ends_pauses(now);
+        if let Some(subject) = &self.subject {
+            subject.resume();
         }
     }
 
@@ -148,7 +139,6 @@ impl Machine {
 
     /// A crash begins. Returns the process that has died of it.
     pub(super) async fn crash(&mut self, power: bool) -> Result<Option<Who>, EngineError> {
-        self.down += 1;
         if power {
             self.link.loses_power().await.map_err(|error| broke(&error))?;
         }
@@ -158,13 +148,11 @@ impl Machine {
         Ok(Some(subject.who))
     }
 
-    /// A crash is over. Returns the process that has started.
+    /// No crash keeps the process down any more. Returns the process that has started.
     pub(super) fn revive(&mut self, now: SimTime) -> Result<Option<Who>, EngineError> {
-        self.down = self.down.saturating_sub(1);
-        if self.down > 0 || self.subject.is_some() {
+        if self.subject.is_some() {
             return Ok(None);
         }
-        self.pauses = 0;
         self.without_descriptors.clear();
         self.ends_pauses(now);
         self.brief.who.life += 1;

@@ -21,6 +21,7 @@ mod faults;
 mod link;
 mod login;
 mod machine;
+mod outage;
 mod protocol;
 mod refused;
 mod reports;

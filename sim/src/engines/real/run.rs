@@ -8,8 +8,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
 use super::clock::TrueTime;
-use super::faults::Outage;
 use super::machine::Machine;
+use super::outage::Outage;
 use super::protocol::{Brief, Order, Place};
 use super::resource::ResourceServer;
 use super::server::StoreServer;
@@ -21,6 +21,7 @@ use crate::trace::{Entry, Event, Who};
 
 /// Effects and the end of the run are looked for this often.
 const LOOKS_EVERY: Duration = Duration::from_millis(5);
+
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) time: TrueTime,
@@ -68,7 +69,7 @@ impl<'a> Run<'a> {
         let mut run = Self {
             plan,
             time,
-            schedule: Schedule::of(plan),
+            schedule: Schedule::of(plan, without),
             ending: Ending::of(plan, configs, 1),
             machines: Vec::new(),
             server,

@@ -2,25 +2,11 @@
 
 use bytes::Bytes;
 
-use super::Role;
+use super::call::{Answer, Call, ScriptCommand, is, refuse_on_replica, refuse_without_memory};
 use super::commands::{connection, hashes, keys, pubsub, server as admin, strings};
 use super::refusal::{Refusal, c_string};
-use super::reply::Reply;
-use super::script::ScriptCommand;
 use super::server::Server;
 use super::session::{Session, SessionKey};
-
-/// One command being executed.
-pub(super) struct Call<'a> {
-    pub(super) server: &'a mut Server,
-    pub(super) session: SessionKey,
-    /// The name and its arguments, as many as the command's arity allows.
-    pub(super) args: &'a [Bytes],
-    /// The server's wall clock in unix microseconds; within a script, at the script's start.
-    pub(super) now: u64,
-}
-
-pub(super) type Answer = Result<Reply, Refusal>;
 
 #[derive(Debug)]
 pub(super) struct Command {
@@ -165,21 +151,6 @@ fn refuse_write_on_replica(server: &Server, command: &Command) -> Result<(), Ref
     if command.has(Write) { refuse_on_replica(server) } else { Ok(()) }
 }
 
-pub(super) fn refuse_on_replica(server: &Server) -> Result<(), Refusal> {
-    match server.settings.role {
-        Role::Master => Ok(()),
-        Role::Replica => Err(Refusal::ReadOnly),
-    }
-}
-
-/// A replica accepts all writes of its master, also without memory.
-pub(super) fn refuse_without_memory(server: &Server) -> Result<(), Refusal> {
-    match server.settings.role {
-        Role::Master if server.settings.full => Err(Refusal::OutOfMemory),
-        Role::Master | Role::Replica => Ok(()),
-    }
-}
-
 fn look_up(args: &[Bytes]) -> Result<&'static Command, Refusal> {
     let command = match CONTAINERS.iter().find(|name| is(&args[0], name)) {
         None => COMMANDS
@@ -201,9 +172,4 @@ fn look_up(args: &[Bytes]) -> Result<&'static Command, Refusal> {
     let given = i64::try_from(args.len()).unwrap_or(i64::MAX);
     let fits = if command.arity < 0 { given >= -command.arity } else { given == command.arity };
     if fits { Ok(command) } else { Err(Refusal::Arity(command.name)) }
-}
-
-/// Whether a client's word is this one, in any case.
-pub(super) fn is(word: &[u8], name: &str) -> bool {
-    word.eq_ignore_ascii_case(name.as_bytes())
 }

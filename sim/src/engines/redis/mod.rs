@@ -9,6 +9,7 @@
 //! than 0, commands not in `command.rs`, and the hash order of large hashes (fields come in the order of their first
 //! writing, as in Redis's small hashes). An unknown command is refused, so no missing command goes unnoticed.
 
+mod call;
 mod command;
 mod commands;
 mod connection;
@@ -29,7 +30,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use command::{Call, Handler};
+use call::Call;
+use command::Handler;
 use script::Scripts;
 use server::Server;
 use session::SessionKey;

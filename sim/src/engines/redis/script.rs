@@ -8,7 +8,7 @@ use bytes::Bytes;
 use mlua::Function;
 use sha1_smol::Sha1;
 
-use super::command::{Answer, is, refuse_on_replica, refuse_without_memory};
+use super::call::{Answer, ScriptCommand, is, refuse_on_replica, refuse_without_memory};
 use super::header::Header;
 use super::keyspace::integer;
 use super::lua::{Machine, Run};
@@ -16,16 +16,6 @@ use super::refusal::Refusal;
 use super::reply::Reply;
 use super::server::Server;
 use super::session::SessionKey;
-
-/// The commands that need the Lua machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScriptCommand {
-    Eval,
-    EvalSha,
-    Load,
-    Exists,
-    Flush,
-}
 
 pub(super) struct Scripts {
     server: Rc<RefCell<Server>>,

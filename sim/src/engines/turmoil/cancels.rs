@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tenure::{Candidate, WeakCandidate};
 
-use super::contender::Seat;
+use super::seat::Seat;
 use crate::engines::cut;
+use crate::engines::node::NodeProcess;
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 

@@ -10,33 +10,21 @@ use std::time::Duration;
 use tenure::runtime::Runtime;
 use tenure::store::AnyStore;
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::{Candidate, CandidateBuilder, Config, Driver, Elections};
+use tenure::{Candidate, CandidateBuilder, Driver, Elections};
 use tokio::sync::mpsc;
 
 use super::contest::{Order, Participant};
 use super::journal::Of;
 use super::node::Node;
 use super::process::spawn;
-use super::recording::Recording;
 use super::runtime::SimRuntime;
+use super::seat::Seat;
 use super::taking_part::TakingPart;
 use super::world::World;
 use crate::engines::EngineError;
+use crate::engines::node::{NodeProcess, Recording, key};
 use crate::plan::draw::Draw;
 use crate::trace::Event;
-
-/// The first election's key; the keys of the others end in a number.
-const KEY: &str = "job";
-
-/// A node's place in one election.
-#[derive(Clone)]
-pub(super) struct Seat {
-    pub(super) world: Rc<World>,
-    pub(super) node: Arc<Node>,
-    pub(super) election: usize,
-    pub(super) elections: Elections,
-    pub(super) runtime: Arc<dyn Runtime>,
-}
 
 pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result {
     let config = world.configs[node.index];
@@ -82,29 +70,7 @@ async fn driven(node: Arc<Node>, driver: Driver) {
     .await;
 }
 
-/// The key of an election.
-pub(super) fn key(election: usize) -> String {
-    if election == 0 { KEY.to_owned() } else { format!("{KEY}-{election}") }
-}
-
-/// The election of a key.
-pub(super) fn election_of(key: &str) -> usize {
-    key.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
-}
-
 impl Seat {
-    pub(super) fn record(&self, event: Event) {
-        self.node.record(self.election, event);
-    }
-
-    pub(super) fn is_of_a_service(&self) -> bool {
-        self.world.hosting.is_some()
-    }
-
-    pub(super) fn config(&self) -> Config {
-        self.world.configs[self.node.index]
-    }
-
     fn builder(&self) -> CandidateBuilder {
         self.elections
             .candidate(key(self.election))

@@ -7,6 +7,7 @@ use tenure::Candidate;
 use tokio::sync::mpsc;
 
 use super::node::Node;
+use crate::engines::node::NodeProcess;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
 use crate::plan::SimTime;
@@ -25,8 +26,6 @@ pub(super) struct Participant {
     orders: mpsc::UnboundedSender<Order>,
     /// The token under which it led at the last probe.
     leads: Option<u64>,
-    /// Whether it has reported an election since then.
-    elected: bool,
 }
 
 /// An order of the engine to a node's candidate.
@@ -73,12 +72,6 @@ impl Contest {
         drop(gone);
     }
 
-    pub(super) fn was_elected(&self, node: usize) {
-        if let Some(participant) = &mut self.participants.borrow_mut()[node] {
-            participant.elected = true;
-        }
-    }
-
     pub(super) fn order(&self, node: usize, order: Order) {
         if let Some(participant) = &self.participants.borrow()[node] {
             // A process that is just ending no longer receives orders.
@@ -103,13 +96,18 @@ impl Contest {
     }
 
     /// Evaluates `is_leader()` of every candidate, paused ones included, and reports each change: the node, and the
-    /// event.
-    pub(super) fn probe(&self, leaders: &mut Vec<Leader>, mut turned: impl FnMut(usize, Event)) {
+    /// event. `was_elected` says whether a node has reported an election since the last time.
+    pub(super) fn probe(
+        &self,
+        leaders: &mut Vec<Leader>,
+        was_elected: impl Fn(usize) -> bool,
+        mut turned: impl FnMut(usize, Event),
+    ) {
         leaders.clear();
         for participant in self.participants.borrow_mut().iter_mut().flatten() {
             let leads = participant.is_leader();
-            if std::mem::take(&mut participant.elected)
-                && leads
+            if leads
+                && was_elected(participant.node.index)
                 && participant.leads.is_some_and(|led| led != participant.token())
             {
                 // The token differs from that of the last tick: the candidate lost a lead and won another within one
@@ -134,13 +132,7 @@ impl Participant {
         candidate: Candidate,
         orders: mpsc::UnboundedSender<Order>,
     ) -> Self {
-        Self {
-            node: Arc::clone(node),
-            candidate: Some(candidate),
-            orders,
-            leads: None,
-            elected: false,
-        }
+        Self { node: Arc::clone(node), candidate: Some(candidate), orders, leads: None }
     }
 
     fn is_leader(&self) -> bool {

@@ -7,16 +7,14 @@ use std::time::Duration;
 use turmoil::Sim;
 
 use super::journal::Of;
-use super::links::{Link, Links};
+use super::links::Links;
 use super::name;
 use super::node::Node;
 use super::schedule::SharedSchedule;
 use super::store::Store;
-use super::wires::Wires;
 use super::world::World;
 use crate::plan::{
-    ClockFault, FaultKind, LinkFault, LinksFault, Plan, ProcessFault, SimTime, Step, StoreFault,
-    Strike, What,
+    ClockFault, FaultKind, LinkFault, Plan, ProcessFault, SimTime, Step, StoreFault, Strike, What,
 };
 use crate::trace::Event;
 
@@ -29,14 +27,8 @@ pub(super) struct Faults {
     nodes: Vec<Arc<Node>>,
     store: Store,
     links: Links,
-    wires: Arc<Wires>,
-    /// The number of active faults that keep each process from running.
-    down: Vec<u32>,
     /// The processes that have returned, and the times at which they are restarted.
     returned: Vec<(SimTime, usize)>,
-    starved: Vec<u32>,
-    store_down: u32,
-    stalls: u32,
     /// Faults of that kind are ordered, but not carried out.
     without: Option<FaultKind>,
 }
@@ -65,12 +57,7 @@ impl Faults {
             nodes: nodes.to_vec(),
             store,
             links: Links::new(nodes.len(), Duration::from_micros(plan.latency_us.1)),
-            wires: Arc::clone(&nodes[0].wires),
-            down: vec![0; nodes.len()],
             returned: Vec::new(),
-            starved: vec![0; nodes.len()],
-            store_down: 0,
-            stalls: 0,
             without,
         }
     }
@@ -79,7 +66,7 @@ impl Faults {
     pub(super) fn advance(&mut self, sim: &mut Sim<'_>) {
         let now = self.world.true_now();
         for (_, node) in self.returned.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
-            self.crash(sim, Edge::End, node, false);
+            self.settle(sim, node);
         }
         while let Some(step) = self.schedule.take_due(now, || self.world.leader()) {
             match step {
@@ -98,7 +85,7 @@ impl Faults {
         self.advance(sim);
         self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
         if self.store.take_wait() {
-            self.store.redis.stall(self.stalls > 0);
+            self.store.redis.stall(self.is_stalled());
         }
     }
 
@@ -107,7 +94,7 @@ impl Faults {
         let Some(hosting) = &self.world.hosting else { return };
         for node in hosting.returned() {
             self.returned.push((self.world.true_now() + RESTARTS_AFTER, node));
-            self.crash(sim, Edge::Begin, node, false);
+            self.settle(sim, node);
         }
     }
 
@@ -136,20 +123,12 @@ impl Faults {
 
     fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, strike: Strike) {
         let Strike { kind, what, node, .. } = strike;
-        if let Some(node) = node {
-            match edge {
-                Edge::Begin => self.wires.begins(node, kind, what),
-                Edge::End => self.wires.ends(node, kind, what),
-            }
-        }
         if self.without == Some(kind) {
             return;
         }
         match (what, node) {
-            (What::Link { fault, .. }, Some(node)) => self.apply_to_link(sim, edge, node, fault),
-            (What::Links(LinksFault::Swizzle { .. }), Some(node)) => {
-                self.relink(sim, edge, node, |link| &mut link.partitions);
-            }
+            (What::Link { fault: LinkFault::Cut, .. }, Some(node)) => self.nodes[node].cut(),
+            (What::Link { .. } | What::Links(_), Some(node)) => self.relink(sim, node),
             (What::Process { fault, .. }, Some(node)) => {
                 self.apply_to_process(sim, edge, node, fault, kind);
             }
@@ -159,29 +138,6 @@ impl Faults {
             (What::Store(fault), _) => self.apply_to_store(sim, edge, fault, kind),
             // Refused before the run.
             (_, None) | (What::Operator(_), _) => {}
-        }
-    }
-
-    fn apply_to_link(&mut self, sim: &mut Sim<'_>, edge: Edge, node: usize, fault: LinkFault) {
-        match fault {
-            LinkFault::Partition => self.relink(sim, edge, node, |link| &mut link.partitions),
-            LinkFault::OneWay { to_store: true } => {
-                self.relink(sim, edge, node, |link| &mut link.to_store);
-            }
-            LinkFault::OneWay { to_store: false } => {
-                self.relink(sim, edge, node, |link| &mut link.to_node);
-            }
-            LinkFault::Hold => self.relink(sim, edge, node, |link| &mut link.holds),
-            LinkFault::Latency { most_ms } => {
-                let most = Duration::from_millis(most_ms);
-                match edge {
-                    Edge::Begin => self.links.slow_down(sim, node, most),
-                    Edge::End => self.links.speed_up(sim, node, most),
-                }
-            }
-            LinkFault::Cut => self.nodes[node].cut(),
-            // Refused before the run.
-            _ => {}
         }
     }
 
@@ -199,10 +155,15 @@ impl Faults {
                 Edge::End => self.nodes[node].unpause(kind),
             },
             ProcessFault::Starve => {
-                count(&mut self.starved[node], edge);
-                self.nodes[node].starve(self.starved[node] > 0);
+                let is_it =
+                    |what: &What| matches!(what, What::Process { fault: ProcessFault::Starve, .. });
+                self.nodes[node].starve(self.schedule.at(Some(node)).iter().any(is_it));
             }
-            ProcessFault::Crash { power } => self.crash(sim, edge, node, power),
+            ProcessFault::Crash { .. } => {
+                // No packet reports that a machine has lost power.
+                self.relink(sim, node);
+                self.settle(sim, node);
+            }
             ProcessFault::Resign => self.world.resign(node),
             ProcessFault::Leave => self.leave(sim, edge, node),
             // Refused before the run.
@@ -223,8 +184,7 @@ impl Faults {
                 if edge == Edge::End && self.store.redis.has_waiting_input() {
                     self.world.journal().took(kind, None);
                 }
-                count(&mut self.stalls, edge);
-                self.store.redis.stall(self.stalls > 0);
+                self.store.redis.stall(self.is_stalled());
             }
             StoreFault::StoreClockStep { by_ms } => {
                 let has_moved = self.store.step_clock(self.world.true_now(), by_ms);
@@ -237,14 +197,8 @@ impl Faults {
         }
     }
 
-    fn relink(
-        &mut self,
-        sim: &Sim<'_>,
-        edge: Edge,
-        node: usize,
-        of: impl FnOnce(&mut Link) -> &mut u32,
-    ) {
-        self.links.change(sim, node, |link| count(of(link), edge));
+    fn relink(&mut self, sim: &mut Sim<'_>, node: usize) {
+        self.links.set(sim, node, &self.schedule.at(Some(node)));
     }
 
     /// A candidate leaves for a while; or a service is asked to end, and killed if it has not by the end of the fault.
@@ -259,34 +213,34 @@ impl Faults {
             }
             (Some(hosting), Edge::End) => {
                 if hosting.is_shutting_down(node) {
-                    self.crash(sim, Edge::Begin, node, false);
-                    self.crash(sim, Edge::End, node, false);
+                    self.kill(sim, node);
+                    self.settle(sim, node);
                 }
             }
         }
     }
 
-    fn crash(&mut self, sim: &mut Sim<'_>, edge: Edge, index: usize, power: bool) {
-        let was_down = self.down[index] > 0;
-        count(&mut self.down[index], edge);
-        if power {
-            // No packet reports that the machine has failed.
-            self.relink(sim, edge, index, |link| &mut link.partitions);
-        }
-        let (node, is_down) = (Arc::clone(&self.nodes[index]), self.down[index] > 0);
-        if is_down && !was_down {
-            node.die();
-            self.world.left(&node);
-            sim.crash(name(index));
-        } else if was_down && !is_down {
-            node.revive();
+    /// A process runs unless a crash keeps it down, or it has returned.
+    fn settle(&mut self, sim: &mut Sim<'_>, index: usize) {
+        let has_returned = self.returned.iter().any(|(_, node)| *node == index);
+        let is_down =
+            has_returned || self.schedule.at(Some(index)).into_iter().any(What::is_a_crash);
+        if is_down && self.nodes[index].is_alive() {
+            self.kill(sim, index);
+        } else if !is_down && !self.nodes[index].is_alive() {
+            self.nodes[index].revive();
             sim.bounce(name(index));
         }
     }
 
+    fn kill(&self, sim: &mut Sim<'_>, index: usize) {
+        self.nodes[index].die();
+        self.world.left(&self.nodes[index]);
+        sim.crash(name(index));
+    }
+
     fn crash_store(&mut self, sim: &mut Sim<'_>, edge: Edge, kind: FaultKind) {
         let keeps_data = kind == FaultKind::StoreCrash;
-        count(&mut self.store_down, edge);
         if edge == Edge::Begin {
             let before = (self.store.processes_gone(), self.store.has_a_record());
             self.store.crash(keeps_data);
@@ -300,15 +254,12 @@ impl Faults {
             if has_effect {
                 self.world.journal().took(kind, None);
             }
-        } else if self.store_down == 0 {
+        } else if !self.schedule.at(None).into_iter().any(What::is_a_store_crash) {
             sim.bounce("store");
         }
     }
-}
 
-fn count(under_way: &mut u32, edge: Edge) {
-    match edge {
-        Edge::Begin => *under_way += 1,
-        Edge::End => *under_way -= 1,
+    fn is_stalled(&self) -> bool {
+        self.schedule.at(None).contains(&What::Store(StoreFault::StoreStall))
     }
 }

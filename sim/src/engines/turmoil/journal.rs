@@ -52,6 +52,13 @@ impl Journal {
         lock(&self.events).push((of, event));
     }
 
+    /// Whether that node has reported in this tick that it was elected.
+    pub(super) fn has_elected(&self, election: usize, node: usize) -> bool {
+        lock(&self.events).iter().any(|(of, event)| {
+            of.is_of(election) && matches!(event, Event::Elected { who, .. } if who.node == node)
+        })
+    }
+
     /// A fault was ordered.
     pub(super) fn ordered(&self, kind: FaultKind, node: Option<usize>) {
         lock(&self.awaited).ordered(kind, node);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use turmoil::Sim;
 
 use super::name;
+use crate::plan::{LinkFault, LinksFault, ProcessFault, What};
 
 const STORE: &str = "store";
 
@@ -15,20 +16,14 @@ pub(super) struct Links {
     latency_most: Duration,
 }
 
-/// The number of active faults of each kind on one link.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Link {
-    pub(super) partitions: u32,
-    pub(super) to_store: u32,
-    pub(super) to_node: u32,
-    pub(super) holds: u32,
-    latencies: Vec<Duration>,
-    state: Passing,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Link {
+    passing: Passing,
+    latency_most: Duration,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passing {
-    #[default]
     Freely,
     Nothing,
     /// Only one direction: from the store, or from the node.
@@ -39,67 +34,78 @@ enum Passing {
 
 impl Links {
     pub(super) fn new(nodes: usize, latency_most: Duration) -> Self {
-        Self { links: vec![Link::default(); nodes], latency_most }
+        let link = Link { passing: Passing::Freely, latency_most };
+        Self { links: vec![link; nodes], latency_most }
     }
 
-    pub(super) fn change(&mut self, sim: &Sim<'_>, node: usize, change: impl FnOnce(&mut Link)) {
-        let link = &mut self.links[node];
-        change(link);
-        link.pass(sim, &name(node));
-    }
-
-    pub(super) fn slow_down(&mut self, sim: &mut Sim<'_>, node: usize, most: Duration) {
-        self.links[node].latencies.push(most);
-        self.set_latency(sim, node);
-    }
-
-    pub(super) fn speed_up(&mut self, sim: &mut Sim<'_>, node: usize, most: Duration) {
-        let latencies = &mut self.links[node].latencies;
-        if let Some(index) = latencies.iter().position(|other| *other == most) {
-            latencies.swap_remove(index);
+    /// Those faults, and no others, are under way at that node.
+    pub(super) fn set(&mut self, sim: &mut Sim<'_>, node: usize, faults: &[What]) {
+        let wanted = Link {
+            passing: Passing::under(faults),
+            latency_most: faults.iter().filter_map(latency).fold(self.latency_most, Duration::max),
+        };
+        let before = std::mem::replace(&mut self.links[node], wanted);
+        let node = &*name(node);
+        if before.latency_most != wanted.latency_most {
+            sim.set_link_max_message_latency(node, STORE, wanted.latency_most);
         }
-        self.set_latency(sim, node);
-    }
-
-    fn set_latency(&self, sim: &mut Sim<'_>, node: usize) {
-        let latencies = self.links[node].latencies.iter().copied();
-        let most = latencies.fold(self.latency_most, Duration::max);
-        sim.set_link_max_message_latency(name(node), STORE, most);
-    }
-}
-
-impl Link {
-    fn wanted(&self) -> Passing {
-        match self {
-            Self { partitions: 1.., .. } | Self { to_store: 1.., to_node: 1.., .. } => {
-                Passing::Nothing
-            }
-            Self { to_store: 1.., .. } => Passing::NotToStore,
-            Self { to_node: 1.., .. } => Passing::NotToNode,
-            Self { holds: 1.., .. } => Passing::Later,
-            _ => Passing::Freely,
-        }
-    }
-
-    fn pass(&mut self, sim: &Sim<'_>, node: &str) {
-        let wanted = self.wanted();
-        if wanted == self.state {
+        if before.passing == wanted.passing {
             return;
         }
-        match self.state {
+        match before.passing {
             Passing::Freely => {}
             Passing::Nothing => sim.repair(node, STORE),
             Passing::NotToStore => sim.repair_oneway(node, STORE),
             Passing::NotToNode => sim.repair_oneway(STORE, node),
             Passing::Later => sim.release(node, STORE),
         }
-        match wanted {
+        match wanted.passing {
             Passing::Freely => {}
             Passing::Nothing => sim.partition(node, STORE),
             Passing::NotToStore => sim.partition_oneway(node, STORE),
             Passing::NotToNode => sim.partition_oneway(STORE, node),
             Passing::Later => sim.hold(node, STORE),
         }
-        self.state = wanted;
+    }
+}
+
+impl Passing {
+    fn under(faults: &[What]) -> Self {
+        let has = |fault| {
+            faults
+                .iter()
+                .any(|what| matches!(what, What::Link { fault: other, .. } if *other == fault))
+        };
+        let to_store = has(LinkFault::OneWay { to_store: true });
+        let to_node = has(LinkFault::OneWay { to_store: false });
+        if faults.iter().any(parts) || (to_store && to_node) {
+            Self::Nothing
+        } else if to_store {
+            Self::NotToStore
+        } else if to_node {
+            Self::NotToNode
+        } else if has(LinkFault::Hold) {
+            Self::Later
+        } else {
+            Self::Freely
+        }
+    }
+}
+
+const fn parts(what: &What) -> bool {
+    matches!(
+        what,
+        What::Link { fault: LinkFault::Partition, .. }
+            | What::Links(LinksFault::Swizzle { .. })
+            | What::Process { fault: ProcessFault::Crash { power: true }, .. }
+    )
+}
+
+const fn latency(what: &What) -> Option<Duration> {
+    match what {
+        What::Link { fault: LinkFault::Latency { most_ms }, .. } => {
+            Some(Duration::from_millis(*most_ms))
+        }
+        _ => None,
     }
 }

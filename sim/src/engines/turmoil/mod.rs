@@ -18,10 +18,10 @@ mod late;
 mod links;
 mod node;
 mod process;
-mod recording;
 mod refused;
 mod runtime;
 mod schedule;
+mod seat;
 mod service;
 mod sinks;
 mod store;
@@ -100,10 +100,11 @@ fn carry_out(
     let not_judged: &[_] = if hosting.is_some() { &service::OF_OWN_WORK } else { &[] };
     let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK).without(not_judged));
     let outcomes = (0..plan.program.elections).map(outcome).collect();
-    let (journal, schedule) = (Arc::new(Journal::default()), Arc::new(SharedSchedule::of(plan)));
+    let journal = Arc::new(Journal::default());
+    let schedule = Arc::new(SharedSchedule::of(plan, without));
     let shared = (Arc::clone(&journal), Arc::clone(&schedule));
     let world = Rc::new(World::new(plan, configs, shared, outcomes, hosting));
-    let wires = Wires::new(plan, &journal);
+    let wires = Wires::new(plan, &journal, &schedule);
     let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
     let node = |(index, of): (usize, &NodePlan)| {
         let clock = Clock::new(Duration::from_millis(of.clock_offset_ms), rate(of.clock_rate_ppm));

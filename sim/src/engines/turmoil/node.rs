@@ -15,6 +15,7 @@ use super::lock;
 use super::schedule::SharedSchedule;
 use super::wires::Wires;
 use crate::engines::EngineError;
+use crate::engines::node::NodeProcess;
 use crate::plan::clock::Clock;
 use crate::plan::{FaultKind, Point, SimTime};
 use crate::trace::{Event, Who};
@@ -49,6 +50,31 @@ pub(super) struct Node {
     drawn: AtomicU64,
 }
 
+impl NodeProcess for Node {
+    fn who(&self) -> Who {
+        Who { node: self.index, life: self.life.load(Ordering::Relaxed) }
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn true_now(&self) -> SimTime {
+        self.journal.now()
+    }
+
+    /// Unless the process is dead.
+    fn record(&self, election: usize, event: Event) {
+        if self.is_alive() {
+            self.journal.record(Of::One(election), event);
+        }
+    }
+
+    fn campaigns_as(&self, holder: u128) {
+        lock(&self.holders).insert(holder);
+    }
+}
+
 impl Node {
     pub(super) fn new(
         index: usize,
@@ -80,10 +106,6 @@ impl Node {
         }
     }
 
-    pub(super) fn true_now(&self) -> SimTime {
-        self.journal.now()
-    }
-
     pub(super) fn now(&self) -> Instant {
         self.clock.read(self.true_now())
     }
@@ -100,10 +122,6 @@ impl Node {
     /// A fault of this node has had an effect.
     pub(super) fn took(&self, kind: FaultKind) {
         self.journal.took(kind, Some(self.index));
-    }
-
-    pub(super) fn who(&self) -> Who {
-        Who { node: self.index, life: self.life.load(Ordering::Relaxed) }
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -130,13 +148,6 @@ impl Node {
         self.alive.store(true, Ordering::Relaxed);
     }
 
-    /// Records an event of its process in one election, unless the process is dead.
-    pub(super) fn record(&self, election: usize, event: Event) {
-        if self.is_alive() {
-            self.journal.record(Of::One(election), event);
-        }
-    }
-
     pub(super) fn breaks(&self, why: EngineError) {
         self.journal.breaks(why);
     }
@@ -150,10 +161,6 @@ impl Node {
     /// A number that differs from all other draws of this run.
     pub(super) fn draw(&self) -> u64 {
         self.drawn.fetch_add(1, Ordering::Relaxed)
-    }
-
-    pub(super) fn campaigns_as(&self, holder: u128) {
-        lock(&self.holders).insert(holder);
     }
 
     pub(super) fn has_campaigned_as(&self, holder: u128) -> bool {

@@ -13,6 +13,7 @@ use turmoil::net::TcpStream;
 use super::node::Node;
 use super::process::spawn;
 use super::stream::Stream;
+use crate::engines::node::NodeProcess;
 use crate::plan::draw::Draw;
 
 /// A node's runtime: its own clock, and tasks that are paused with the node.

@@ -6,13 +6,22 @@
 use std::sync::Mutex;
 
 use super::lock;
-use crate::plan::{Plan, Point, Schedule, SimTime, Step};
+use crate::plan::{FaultKind, Plan, Point, Schedule, SimTime, Step, Strike, What};
 
 pub(super) struct SharedSchedule(Mutex<Schedule>);
 
 impl SharedSchedule {
-    pub(super) fn of(plan: &Plan) -> Self {
-        Self(Mutex::new(Schedule::of(plan)))
+    pub(super) fn of(plan: &Plan, without: Option<FaultKind>) -> Self {
+        Self(Mutex::new(Schedule::of(plan, without)))
+    }
+
+    /// The faults under way at a node, or at the store.
+    pub(super) fn at(&self, node: Option<usize>) -> Vec<What> {
+        lock(&self.0).at(node).collect()
+    }
+
+    pub(super) fn under_way<T>(&self, of: impl FnOnce(&[Strike]) -> T) -> T {
+        of(lock(&self.0).under_way())
     }
 
     /// A node, or the store for it, has reached that point. Returns whether it has to wait there.

@@ -9,6 +9,7 @@ use super::landings::Landings;
 use super::lock;
 use super::node::Node;
 use crate::engines::model::sink::{self, Step};
+use crate::engines::node::NodeProcess;
 use crate::plan::{SimTime, Work, nanos};
 use crate::trace::Event;
 

@@ -13,7 +13,6 @@ use tenure::Instant;
 use tenure::store::redis::SCRIPTS;
 use turmoil::net::TcpListener;
 
-use super::contender::{election_of, key};
 use super::journal::Of;
 use super::late::{Late, Lateness};
 use super::node::Node;
@@ -21,6 +20,7 @@ use super::schedule::SharedSchedule;
 use super::stream::counted;
 use super::wires::Wires;
 use super::world::World;
+use crate::engines::node::{election_of, key};
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
 use crate::plan::clock::Clock;
 use crate::plan::{Plan, Point, SimTime};

@@ -14,6 +14,7 @@ use turmoil::net::TcpStream;
 
 use super::node::Node;
 use super::wires::End;
+use crate::engines::node::NodeProcess;
 use crate::plan::{FaultKind, Point};
 
 /// The beginning of every request on the wire. Other commands of a client, such as HELLO, are not requests.

@@ -4,15 +4,16 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::{Stream, StreamExt};
-use tenure::{Candidate, Tenure};
+use tenure::Candidate;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::cancels::cancels;
-use super::contender::Seat;
 use super::process::spawn;
+use super::seat::Seat;
 use super::work::{Working, works};
-use crate::engines::calls::in_words;
+use crate::engines::calls::traced;
+use crate::engines::node::NodeProcess;
 use crate::engines::{EngineError, cut};
 use crate::plan::FaultKind;
 use crate::plan::draw::Draw;
@@ -126,42 +127,23 @@ async fn report(
 ) {
     let node = &seat.node;
     while let Some(event) = events.next().await {
+        if let tenure::Event::Lagged(_) = event {
+            // A trace with gaps can't be judged.
+            let why = "a reporter lagged behind its candidate".into();
+            node.breaks(EngineError::Simulation(why));
+        }
         let who = node.who();
-        let mut resigns_itself = false;
-        let claim_ends = |tenure: &Tenure| node.clock.when(tenure.valid_until());
-        let recorded = match event {
-            tenure::Event::Elected(tenure) => {
-                seat.world.was_elected(node, seat.election);
-                let token = tenure.token().get();
-                Event::Elected { who, token, claim_ends: claim_ends(&tenure) }
-            }
-            tenure::Event::Renewed(tenure) => {
-                let token = tenure.token().get();
-                Event::Renewed { who, token, claim_ends: claim_ends(&tenure) }
-            }
-            tenure::Event::SteppedDown { tenure, reason } => {
-                let (token, reason) = (tenure.token().get(), in_words(reason));
-                let drain_ends = node.clock.when(tenure.drain_until());
-                let resigns = reason == Reason::Resigned && !asked.is_leaving.get();
-                resigns_itself = resigns && seat.is_of_a_service() && !asked.is_resigning.get();
-                if resigns_itself {
-                    seat.record(Event::ResignAsked { who, hold_off: Some(0) });
-                } else if resigns {
-                    node.took(FaultKind::Resign);
-                }
-                Event::SteppedDown { who, token, reason, drain_ends }
-            }
-            tenure::Event::Quarantined { .. } => Event::Quarantined { who },
-            tenure::Event::Lagged(_) => {
-                // A trace with gaps can't be judged.
-                let why = "a reporter lagged behind its candidate".into();
-                node.breaks(EngineError::Simulation(why));
-                continue;
-            }
-            _ => continue,
-        };
-        seat.record(recorded);
-        if resigns_itself {
+        let Some(event) = traced(who, &event, |shows| node.clock.when(shows)) else { continue };
+        let resigns = matches!(event, Event::SteppedDown { reason: Reason::Resigned, .. });
+        let resigns = resigns && !asked.is_leaving.get();
+        let by_itself = resigns && seat.is_of_a_service() && !asked.is_resigning.get();
+        if by_itself {
+            seat.record(Event::ResignAsked { who, hold_off: Some(0) });
+        } else if resigns {
+            node.took(FaultKind::Resign);
+        }
+        seat.record(event);
+        if by_itself {
             seat.record(Event::Withdrawn { who, done: true });
         }
     }

@@ -5,22 +5,13 @@ use std::future::pending;
 
 use super::*;
 use crate::judge::Which;
-use crate::plan::{Fault, NodePlan, ProcessFault, SCHEMA, Settings, StorePlan, When, Work};
+use crate::plan::{Fault, NodePlan, ProcessFault, Settings, When};
 
 fn plan(faults: Vec<Fault>) -> Plan {
-    Plan {
-        schema: SCHEMA,
-        seed: 1,
-        settings: Settings::of_ttl(Duration::from_secs(1)).unwrap(),
-        nodes: vec![NodePlan { clock_offset_ms: 0, clock_rate_ppm: 0, settings: None }; 2],
-        store: StorePlan::default(),
-        latency_us: (0, 1_000),
-        work: Work { every_ms: 100, takes_us: 0, reads_first: false },
-        program: crate::plan::Program::default(),
-        faults,
-        calm_from_ms: 100,
-        handover: false,
-    }
+    let settings = Settings::of_ttl(Duration::from_secs(1)).unwrap();
+    let nodes = vec![NodePlan::of_offset(0); 2];
+    let plan = Plan::quiet(1, settings, nodes);
+    Plan { latency_us: (0, 1_000), faults, calm_from_ms: 100, ..plan }
 }
 
 fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Outcome, EngineError> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::journal::Journal;
 use super::lock;
-use crate::plan::{FaultKind, LinkFault, LinksFault, Plan, ProcessFault, SimTime, What};
+use super::schedule::SharedSchedule;
+use crate::plan::{FaultKind, LinkFault, LinksFault, Plan, ProcessFault, SimTime, Strike, What};
 
 /// The most ticks between a message's arrival and its reading.
 const READ_WITHIN: Duration = Duration::from_millis(5);
@@ -24,8 +25,7 @@ pub(super) struct Wires {
     journal: Arc<Journal>,
     /// The longest time in flight; bytes that take longer are overdue.
     most: Duration,
-    /// The active faults of each node's link, by direction.
-    ordered: Mutex<Vec<[Vec<FaultKind>; 2]>>,
+    schedule: Arc<SharedSchedule>,
     all: Mutex<Vec<Arc<Mutex<Wire>>>>,
 }
 
@@ -59,35 +59,23 @@ struct Sent {
 }
 
 impl Wires {
-    pub(super) fn new(plan: &Plan, journal: &Arc<Journal>) -> Arc<Self> {
-        let ordered = plan.nodes.iter().map(|_| Default::default()).collect();
+    pub(super) fn new(
+        plan: &Plan,
+        journal: &Arc<Journal>,
+        schedule: &Arc<SharedSchedule>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             journal: Arc::clone(journal),
+            schedule: Arc::clone(schedule),
             most: Duration::from_micros(plan.latency_us.1) + READ_WITHIN,
-            ordered: Mutex::new(ordered),
             all: Mutex::default(),
         })
     }
 
-    /// A fault of a node's link begins, whether it is carried out or not.
-    pub(super) fn begins(&self, node: usize, kind: FaultKind, what: What) {
-        for way in ways(what) {
-            lock(&self.ordered)[node][*way as usize].push(kind);
-        }
-    }
-
-    pub(super) fn ends(&self, node: usize, kind: FaultKind, what: What) {
-        for way in ways(what) {
-            let kinds = &mut lock(&self.ordered)[node][*way as usize];
-            if let Some(place) = kinds.iter().position(|other| *other == kind) {
-                kinds.swap_remove(place);
-            }
-        }
-    }
-
     /// A tick has ended: reports the faults that have had an effect by now.
     pub(super) fn report_effects(&self, is_paused: impl Fn(usize) -> bool) {
-        if lock(&self.ordered).iter().flatten().all(Vec::is_empty) {
+        let delays_none = |strike: &Strike| ways(strike.what).is_empty();
+        if self.schedule.under_way(|all| all.iter().all(delays_none)) {
             return;
         }
         let now = self.journal.now();
@@ -139,12 +127,15 @@ impl Wires {
         End { wires: Arc::clone(self), wire, sends }
     }
 
-    /// The fault during which a message is sent, if it is the only one of its link.
+    /// The fault during which a message is sent, if it is the only one of its link. It may be one that is not carried out.
     fn under(&self, node: usize, way: Way) -> Option<FaultKind> {
-        match lock(&self.ordered)[node][way as usize][..] {
-            [kind] if kind != FaultKind::Crash => Some(kind),
-            _ => None,
-        }
+        let delays =
+            |strike: &&Strike| strike.node == Some(node) && ways(strike.what).contains(&way);
+        self.schedule.under_way(|all| {
+            let mut kinds = all.iter().filter(delays).map(|strike| strike.kind);
+            let only = kinds.next().filter(|kind| *kind != FaultKind::Crash)?;
+            kinds.next().is_none().then_some(only)
+        })
     }
 }
 

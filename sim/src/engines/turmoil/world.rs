@@ -12,6 +12,7 @@ use super::node::Node;
 use super::schedule::SharedSchedule;
 use super::service::Hosting;
 use super::sinks::Sinks;
+use crate::engines::node::NodeProcess;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
 use crate::plan::{Ending, Plan, Point, Program, SimTime};
@@ -129,10 +130,6 @@ impl World {
         self.elections.iter().for_each(|contest| contest.left(node.index));
     }
 
-    pub(super) fn was_elected(&self, node: &Node, election: usize) {
-        self.elections[election].was_elected(node.index);
-    }
-
     /// A node is asked to hand over every lease that it holds.
     pub(super) fn resign(&self, node: usize) {
         self.order(node, Order::Resign);
@@ -165,7 +162,8 @@ impl World {
     /// Evaluates `is_leader()` of every candidate, paused ones included, at this moment.
     pub(super) fn probe(&self, leaders: &mut [Vec<Leader>]) {
         for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
-            contest.probe(leaders, |node, event| {
+            let was_elected = |node| self.journal.has_elected(election, node);
+            contest.probe(leaders, was_elected, |node, event| {
                 let leads = matches!(event, Event::Leads { .. });
                 self.record(Of::One(election), event);
                 if leads {

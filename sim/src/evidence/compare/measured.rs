@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::judge::State;
+use crate::judge::turnover::{Gaps, Interval};
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
@@ -42,7 +43,10 @@ impl Measured {
         for Entry { at, event } in entries {
             watch.observe(*at, event);
         }
-        watch.settle(entries.last().map_or(SimTime::START, |entry| entry.at));
+        let end = entries.last().map_or(SimTime::START, |entry| entry.at);
+        watch.settle(end);
+        // What lasts until then counts.
+        watch.count(end, 1);
         watch.measured
     }
 }
@@ -54,9 +58,8 @@ struct Watch {
     state: State,
     /// The number of faults that pause each node.
     pauses: BTreeMap<usize, u32>,
-    overlaps_since: Option<SimTime>,
+    gaps: Gaps,
     settled: SimTime,
-    vacant_since: Option<SimTime>,
     /// The newest tenure whose write has arrived, at each sink.
     newest: [u64; 2],
     /// The present holder, and the end of its lease.
@@ -86,10 +89,10 @@ impl Watch {
                 self.left = Some((who, at));
                 self.measured.handover = Some(Takeover::Never);
             }
-            Event::Fault { kind, node: Some(node) } if pauses(kind) => {
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 *self.pauses.entry(node).or_default() += 1;
             }
-            Event::Healed { kind, node: Some(node) } if pauses(kind) => {
+            Event::Healed { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 *self.pauses.entry(node).or_default() -= 1;
             }
             Event::Healed { kind: FaultKind::Crash | FaultKind::Leave, .. } => {
@@ -114,11 +117,15 @@ impl Watch {
     fn settle(&mut self, at: SimTime) {
         let runs = |who: &Who| self.pauses.get(&who.node).is_none_or(|faults| *faults == 0);
         let leading = self.state.leaders().iter().filter(|leader| runs(&leader.who)).count();
-        let Measured { overlap, vacancy, .. } = &mut self.measured;
-        lasts(&mut self.overlaps_since, leading > 1, at, overlap);
         // A run begins without a leader, which does not count.
-        let is_vacant = at >= self.settled && leading == 0;
-        lasts(&mut self.vacant_since, is_vacant, at, vacancy);
+        self.count(at, if at < self.settled { leading.max(1) } else { leading });
+    }
+
+    fn count(&mut self, at: SimTime, leading: usize) {
+        let Some((of, time)) = self.gaps.count(at, leading) else { return };
+        let Measured { overlap, vacancy, .. } = &mut self.measured;
+        let longest = if of == Interval::Overlap { overlap } else { vacancy };
+        *longest = time.max(*longest);
     }
 
     fn takes_over(&mut self, at: SimTime, by: Who) {
@@ -148,25 +155,6 @@ impl Watch {
             *newest_fenced = token.max(*newest_fenced);
         }
     }
-}
-
-/// Updates the longest duration of a state that begins, continues or ends at that moment.
-fn lasts(since: &mut Option<SimTime>, holds: bool, at: SimTime, longest: &mut Duration) {
-    if let Some(since) = *since {
-        *longest = at.since(since).max(*longest);
-    }
-    *since = if holds { since.or(Some(at)) } else { None };
-}
-
-const fn pauses(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Pause
-            | FaultKind::PauseAtGuard
-            | FaultKind::PauseAtSend
-            | FaultKind::PauseAfterSend
-            | FaultKind::PauseAtReply
-    )
 }
 
 #[cfg(test)]

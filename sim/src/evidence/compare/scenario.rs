@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use tenure_core::ConfigError;
 
 use crate::engines::EngineError;
+use crate::evidence::stage::Stage;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Fault, LinkFault, NodePlan, Plan, PlanError, Point, ProcessFault, Program, SCHEMA, Settings,
-    StoreFault, StorePlan, Trigger, What, When, Work,
+    LinkFault, NodePlan, Plan, PlanError, Point, ProcessFault, Settings, StoreFault, StorePlan,
+    What, Work,
 };
 
 /// The TTL with which the libraries were measured: renewed every second, retried every half second.
@@ -102,80 +103,62 @@ impl Scenario {
     /// If the TTL is not valid.
     pub fn plan_of(self, seed: u64, ttl_ms: u64, nodes: u64) -> Result<Plan, EngineError> {
         let mut draw = Draw::new(seed, "compare", 0);
-        let mut plan = quiet(seed, ttl_ms, nodes, self == Self::Drift)?;
         let at_ms = draw.within(SETTLED_TTLS * ttl_ms..=(SETTLED_TTLS + 2) * ttl_ms);
-        plan.faults = out_of_step(&plan);
-        plan.faults.extend(self.faults(&mut draw, at_ms, ttl_ms));
+        let plan = healthy(seed, ttl_ms, nodes, self == Self::Drift)?;
+        let mut stage = Stage { plan, at_ms, draw };
+        self.happens(&mut stage);
+        let mut plan = stage.plan;
         let longest = plan.faults.iter().map(|fault| fault.for_ms).max().unwrap_or(0);
         plan.calm_from_ms = at_ms + longest + 2 * ttl_ms;
         Ok(plan)
     }
 
-    fn faults(self, draw: &mut Draw, at_ms: u64, ttl_ms: u64) -> Vec<Fault> {
-        let node = None;
-        let now = When::AtMs(at_ms);
-        let next =
-            |point| When::On(Trigger { point, node: None, of: None, nth: 1, after_ms: at_ms });
-        let fault = |when, for_ms, what| Fault { when, for_ms, what };
+    fn happens(self, stage: &mut Stage) {
+        let (node, ttl_ms) = (None, stage.ttl_ms());
         // Longer than the slowest takeover.
         let for_good = 20 * ttl_ms;
         match self {
-            Self::CutOff | Self::Drift => vec![fault(now, 5 * ttl_ms, LinkFault::Hold.at(node))],
-            Self::CutOffLong => vec![fault(now, 40_000, LinkFault::Hold.at(node))],
+            Self::CutOff | Self::Drift => stage.now(5 * ttl_ms, LinkFault::Hold.at(node)),
+            Self::CutOffLong => stage.now(40_000, LinkFault::Hold.at(node)),
             Self::Pause => {
+                let is_at_guard = stage.draw.pick(&[false, true]);
+                let for_ms = stage.draw.within(ttl_ms * 3 / 2..=15 * ttl_ms);
+                let pause = ProcessFault::Pause.at(node);
                 // Anywhere, or between a check of leadership and the write.
-                let when = draw.pick(&[now, next(Point::Guard)]);
-                let for_ms = draw.within(ttl_ms * 3 / 2..=15 * ttl_ms);
-                vec![fault(when, for_ms, ProcessFault::Pause.at(node))]
+                if is_at_guard {
+                    stage.next(Point::Guard, for_ms, pause);
+                } else {
+                    stage.now(for_ms, pause);
+                }
             }
-            Self::StoreLoss => vec![fault(now, 1, What::Store(StoreFault::StoreLoss))],
+            Self::StoreLoss => stage.now(1, What::Store(StoreFault::StoreLoss)),
             Self::LateGrant => {
                 // The leader leaves, and comes back soon, so that there is a candidate to take over.
-                let for_ms = draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
-                let leaves = fault(now, ttl_ms, ProcessFault::Leave.at(node));
-                vec![leaves, fault(next(Point::Grant), for_ms, LinkFault::Hold.at(node))]
+                stage.now(ttl_ms, ProcessFault::Leave.at(node));
+                let for_ms = stage.draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
+                stage.next(Point::Grant, for_ms, LinkFault::Hold.at(node));
             }
             Self::StoreClockStep => {
-                vec![fault(now, 0, What::Store(StoreFault::StoreClockStep { by_ms: 30_000 }))]
+                stage.now(0, What::Store(StoreFault::StoreClockStep { by_ms: 30_000 }));
             }
-            Self::Crash => {
-                vec![fault(now, for_good, ProcessFault::Crash { power: false }.at(node))]
-            }
-            Self::PowerLoss => {
-                vec![fault(now, for_good, ProcessFault::Crash { power: true }.at(node))]
-            }
-            Self::Handover => vec![fault(now, for_good, ProcessFault::Leave.at(node))],
+            Self::Crash => stage.now(for_good, ProcessFault::Crash { power: false }.at(node)),
+            Self::PowerLoss => stage.now(for_good, ProcessFault::Crash { power: true }.at(node)),
+            Self::Handover => stage.now(for_good, ProcessFault::Leave.at(node)),
             Self::LateMessages => {
                 let (permille, most_ms) = (200, 2 * ttl_ms);
-                let late = [
-                    LinkFault::Latency { most_ms }.at(node),
-                    LinkFault::Duplicate { permille, most_ms }.at(node),
-                    LinkFault::Reorder { permille, most_ms }.at(node),
-                ];
-                late.map(|what| fault(now, 10 * ttl_ms, what)).to_vec()
+                stage.now(10 * ttl_ms, LinkFault::Latency { most_ms }.at(node));
+                stage.now(10 * ttl_ms, LinkFault::Duplicate { permille, most_ms }.at(node));
+                stage.now(10 * ttl_ms, LinkFault::Reorder { permille, most_ms }.at(node));
             }
         }
     }
 }
 
-/// All nodes start at once, and would send all their requests at once: each is paused for a moment around its
-/// first renewal, so that their timers fire at different times.
-fn out_of_step(plan: &Plan) -> Vec<Fault> {
-    let interval = plan.settings.renew_interval_ms;
-    let pause = |node| Fault {
-        when: When::AtMs(interval * 9 / 10),
-        for_ms: interval / 10
-            + Draw::new(plan.seed, "compare step", node as u64).within(1..=interval),
-        what: ProcessFault::Pause.at(Some(node)),
-    };
-    (0..plan.nodes.len()).map(pause).collect()
-}
-
-/// A plan without faults, with that number of nodes and the default settings of that TTL.
+/// That number of nodes with the default settings of that TTL, and timers that fire at different times.
 ///
 /// Leaders write every tenth of a second, and end at once when their tenure does: a handover measures the
 /// election, not the work.
-fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
+fn healthy(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
     let invalid = |why: ConfigError| PlanError::Settings { node: 0, why: why.into() };
     let ttl = Duration::from_millis(ttl_ms);
     let settings = Settings { drain_bound_ms: 0, ..Settings::of_ttl(ttl).map_err(invalid)? };
@@ -188,19 +171,20 @@ fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, Engin
         clock_rate_ppm: rate(node),
         settings: None,
     };
-    Ok(Plan {
-        schema: SCHEMA,
-        seed,
-        settings,
-        nodes: (0..nodes).map(node).collect(),
-        store: StorePlan { clock_rate_ppm: rate(u64::MAX), trust_empty_store: false },
+    let mut plan = Plan {
+        store: StorePlan { clock_rate_ppm: rate(u64::MAX), ..StorePlan::default() },
         latency_us: (50, 500),
         work: Work { every_ms: 100, takes_us: 100, reads_first: false },
-        program: Program::default(),
-        faults: Vec::new(),
-        calm_from_ms: ttl_ms,
-        handover: false,
-    })
+        ..Plan::quiet(seed, settings, (0..nodes).map(node).collect())
+    };
+    // All nodes start at once, and would send all their requests at once: each is paused for a moment around its
+    // first renewal.
+    let interval = settings.renew_interval_ms;
+    for node in 0..plan.nodes.len() {
+        let late = Draw::new(seed, "compare step", node as u64).within(1..=interval);
+        plan.at(interval * 9 / 10, interval / 10 + late, ProcessFault::Pause.at(Some(node)));
+    }
+    Ok(plan)
 }
 
 impl fmt::Display for Scenario {

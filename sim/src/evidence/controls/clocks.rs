@@ -4,12 +4,9 @@
 //! so tokens increase, and a resource that checks them is not misled.
 
 use super::Control;
-use super::stage::Stage;
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
-use crate::plan::{
-    Assumption, ClockFault, LinkFault, Plan, ProcessFault, Settings, StoreFault, What,
-};
+use crate::plan::{Assumption, ClockFault, LinkFault, ProcessFault, Settings, StoreFault, What};
 
 /// Properties that two leaders at once break too: a claim ends too late (G2), work drains too long, and both write in
 /// any order.
@@ -38,25 +35,22 @@ pub(super) const DRIFT: Control = Control {
     beyond: &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::Waits],
     must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
-    plan: drift,
+    faults: |stage| {
+        let least = frontier_ppm(&stage.plan.settings);
+        let rate =
+            stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
+        // One candidate's clock is as fast as the store's, so it asks as soon as the lease has ended. It joins late,
+        // so that another one leads.
+        stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
+        stage.plan.nodes[0].clock_rate_ppm = rate;
+        stage.plan.store.clock_rate_ppm = rate;
+        let late_ms = stage.ttl_ms();
+        stage.plan.at(0, late_ms, ProcessFault::Leave.at(Some(0)));
+        // A lease does not end while it is renewed.
+        let for_ms = stage.ttls(3, 4);
+        stage.now(for_ms, LinkFault::Partition.at(None));
+    },
 };
-
-fn drift(seed: u64) -> Plan {
-    let mut stage = Stage::new(DRIFT.name, seed);
-    let least = frontier_ppm(&stage.plan.settings);
-    let rate = stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
-    // One candidate's clock is as fast as the store's, so it asks as soon as the lease has ended. It joins late,
-    // so that another one leads.
-    stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
-    stage.plan.nodes[0].clock_rate_ppm = rate;
-    stage.plan.store.clock_rate_ppm = rate;
-    let late_ms = stage.ttl_ms();
-    stage.at(0, late_ms, ProcessFault::Leave.at(Some(0)));
-    // A lease does not end while it is renewed.
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
-    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
-    stage.plan
-}
 
 /// The rate, in ppm, at which a claim lasts as long as its lease if the candidate is slow by it
 /// and the store fast by it: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the TTL.
@@ -75,18 +69,14 @@ pub(super) const STORE_STEP: Control = Control {
     beyond: &[Assumption::StoreClock],
     must_break: &[PropertyName::SINGLE_LEADER],
     may_break: TWO_LEADERS,
-    plan: store_step,
+    faults: |stage| {
+        let for_ms = stage.ttls(2, 3);
+        // A leader with a connection learns that it was superseded, and others may not have asked before.
+        stage.now(for_ms, LinkFault::Partition.at(None));
+        let by_ms = stage.ttls(1, 3).cast_signed();
+        stage.now(0, What::Store(StoreFault::StoreClockStep { by_ms }));
+    },
 };
-
-fn store_step(seed: u64) -> Plan {
-    let mut stage = Stage::new(STORE_STEP.name, seed);
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
-    // A leader with a connection learns that it was superseded, and others may not have asked before.
-    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
-    let by_ms = stage.ttls(1, 3).cast_signed();
-    stage.at(at_ms, 0, What::Store(StoreFault::StoreClockStep { by_ms }));
-    stage.plan
-}
 
 /// A candidate's clock jumps back.
 pub(super) const BOOT_STEP: Control = Control {
@@ -95,15 +85,11 @@ pub(super) const BOOT_STEP: Control = Control {
     beyond: &[Assumption::CandidateClocks, Assumption::Waits],
     must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
-    plan: boot_step,
+    faults: |stage| {
+        let by_ms = stage.ttls(1, 4).cast_signed();
+        stage.now(0, ClockFault::ClockStep { by_ms: -by_ms }.at(None));
+    },
 };
-
-fn boot_step(seed: u64) -> Plan {
-    let mut stage = Stage::new(BOOT_STEP.name, seed);
-    let (at_ms, by_ms) = (stage.at_ms, stage.ttls(1, 4).cast_signed());
-    stage.at(at_ms, 0, ClockFault::ClockStep { by_ms: -by_ms }.at(None));
-    stage.plan
-}
 
 /// A machine is stopped with all its clocks.
 pub(super) const VM_STOP: Control = Control {
@@ -113,15 +99,11 @@ pub(super) const VM_STOP: Control = Control {
     beyond: &[Assumption::CandidateClocks, Assumption::Waits, Assumption::PromptEffects],
     must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
-    plan: vm_stop,
+    faults: |stage| {
+        let for_ms = stage.ttls(2, 4);
+        stage.now(for_ms, ProcessFault::VmStop.at(None));
+    },
 };
-
-fn vm_stop(seed: u64) -> Plan {
-    let mut stage = Stage::new(VM_STOP.name, seed);
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 4));
-    stage.at(at_ms, for_ms, ProcessFault::VmStop.at(None));
-    stage.plan
-}
 
 /// A machine is restored from a snapshot.
 pub(super) const VM_RESTORE: Control = Control {
@@ -145,14 +127,10 @@ pub(super) const VM_RESTORE: Control = Control {
         PropertyName::NO_RESURRECTION,
         PropertyName::ONE_STEP_DOWN_PER_ELECTION,
     ],
-    plan: vm_restore,
+    faults: |stage| {
+        let for_ms = stage.ttls(3, 4);
+        stage.now(for_ms, ProcessFault::VmRestore.at(None));
+        // So that another candidate leads by then.
+        stage.now(for_ms, LinkFault::Partition.at(None));
+    },
 };
-
-fn vm_restore(seed: u64) -> Plan {
-    let mut stage = Stage::new(VM_RESTORE.name, seed);
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
-    stage.at(at_ms, for_ms, ProcessFault::VmRestore.at(None));
-    // So that another candidate leads by then.
-    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
-    stage.plan
-}

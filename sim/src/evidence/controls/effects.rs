@@ -4,11 +4,10 @@
 //! writes come too late. A resource that checks tokens refuses them, if it has seen the newer token by then:
 //! a new leader's reads are safe only once it has taken the resource over.
 
-use super::Control;
-use super::stage::Stage;
+use super::{Control, Stage};
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
-use crate::plan::{Assumption, LinkFault, Plan, Point, ProcessFault, Trigger};
+use crate::plan::{Assumption, LinkFault, Point, ProcessFault, Trigger};
 
 /// A pause between a check and its effect.
 pub(super) const UNFENCED: Control = Control {
@@ -17,18 +16,13 @@ pub(super) const UNFENCED: Control = Control {
     beyond: &[Assumption::PromptEffects],
     must_break: &[PropertyName::UNFENCED_IN_ORDER],
     may_break: &[],
-    plan: unfenced,
+    faults: |stage| {
+        let nth = u32::try_from(stage.draw.within(1..=20)).unwrap_or(1);
+        let trigger = Trigger { nth, ..Trigger::next(Point::Guard, stage.at_ms) };
+        let for_ms = stage.ttls(2, 4);
+        stage.plan.on(trigger, for_ms, ProcessFault::Pause.at(None));
+    },
 };
-
-fn unfenced(seed: u64) -> Plan {
-    let mut stage = Stage::new(UNFENCED.name, seed);
-    let nth = u32::try_from(stage.draw.within(1..=20)).unwrap_or(1);
-    let after_ms = stage.at_ms;
-    let trigger = Trigger { point: Point::Guard, node: None, of: None, nth, after_ms };
-    let for_ms = stage.ttls(2, 4);
-    stage.on(trigger, for_ms, ProcessFault::Pause.at(None));
-    stage.plan
-}
 
 /// Effects that take longer than the stop margin.
 pub(super) const NO_MARGIN: Control = Control {
@@ -37,12 +31,8 @@ pub(super) const NO_MARGIN: Control = Control {
     beyond: &[Assumption::PromptEffects],
     must_break: &[PropertyName::UNFENCED_IN_ORDER],
     may_break: &[],
-    plan: no_margin,
+    faults: slow_effects,
 };
-
-fn no_margin(seed: u64) -> Plan {
-    slow_effects(Stage::new(NO_MARGIN.name, seed))
-}
 
 /// Leaders that read a resource before they have taken it over.
 pub(super) const READS_FIRST: Control = Control {
@@ -52,17 +42,14 @@ pub(super) const READS_FIRST: Control = Control {
     must_break: &[PropertyName::FENCED_READS],
     // A resource that compares no tokens accepts the late writes, too.
     may_break: &[PropertyName::UNFENCED_IN_ORDER],
-    plan: reads_first,
+    faults: |stage| {
+        slow_effects(stage);
+        stage.plan.work.reads_first = true;
+    },
 };
 
-fn reads_first(seed: u64) -> Plan {
-    let mut plan = slow_effects(Stage::new(READS_FIRST.name, seed));
-    plan.work.reads_first = true;
-    plan
-}
-
 /// A leader is cut off until its claim ends, with writes under way that arrive in the next tenure.
-fn slow_effects(mut stage: Stage) -> Plan {
+fn slow_effects(stage: &mut Stage) {
     let settings = stage.plan.settings;
     // A claim ends before its lease by the stop margin, and by the error of both clocks.
     let gap_us = settings.stop_margin_ms * 1_000
@@ -70,7 +57,6 @@ fn slow_effects(mut stage: Stage) -> Plan {
     let ttl_us = settings.ttl_ms * 1_000;
     stage.plan.work.takes_us = gap_us + stage.draw.within(ttl_us / 4..=ttl_us);
     // So that claims end by themselves, with writes under way.
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
-    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
-    stage.plan
+    let for_ms = stage.ttls(2, 3);
+    stage.now(for_ms, LinkFault::Partition.at(None));
 }

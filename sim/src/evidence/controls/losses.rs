@@ -1,9 +1,8 @@
 //! Controls beyond the assumptions about a store that loses data, or fails over.
 
-use super::Control;
-use super::stage::Stage;
+use super::{Control, Stage};
 use crate::judge::properties::PropertyName;
-use crate::plan::{Assumption, LinkFault, Plan, ProcessFault, StoreFault, What};
+use crate::plan::{Assumption, LinkFault, ProcessFault, StoreFault, What};
 
 /// A loss of data without a quarantine.
 pub(super) const NO_QUARANTINE: Control = Control {
@@ -13,17 +12,13 @@ pub(super) const NO_QUARANTINE: Control = Control {
     must_break: &[PropertyName::SINGLE_LEADER, PropertyName::STORE_LOSS_QUARANTINE],
     // Both leaders write, in any order.
     may_break: &[PropertyName::UNFENCED_IN_ORDER],
-    plan: no_quarantine,
+    faults: |stage| {
+        stage.plan.store.trust_empty_store = true;
+        let for_ms = outage_ms(stage);
+        stage.now(for_ms, What::Store(StoreFault::StoreLoss));
+        only_strangers_ask(stage, for_ms);
+    },
 };
-
-fn no_quarantine(seed: u64) -> Plan {
-    let mut stage = Stage::new(NO_QUARANTINE.name, seed);
-    stage.plan.store.trust_empty_store = true;
-    let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
-    only_strangers_ask(&mut stage, for_ms);
-    stage.plan
-}
 
 /// A TTL that the other candidates' quarantine does not cover.
 pub(super) const UNDECLARED_TTL: Control = Control {
@@ -34,21 +29,17 @@ pub(super) const UNDECLARED_TTL: Control = Control {
     must_break: &[PropertyName::SINGLE_LEADER],
     // Both leaders write, in any order; and if the first one steps down, its work drains while the next leads.
     may_break: &[PropertyName::UNFENCED_IN_ORDER, PropertyName::DRAINED_BEFORE_THE_NEXT],
-    plan: undeclared_ttl,
+    faults: |stage| {
+        // A candidate that has seen the leader's record, or was refused because of it, knows the longer TTL.
+        let short = stage.plan.settings.in_parts(5);
+        for node in &mut stage.plan.nodes[1..] {
+            node.settings = Some(short);
+        }
+        let for_ms = outage_ms(stage);
+        stage.now(for_ms, What::Store(StoreFault::StoreLoss));
+        only_strangers_ask(stage, for_ms);
+    },
 };
-
-fn undeclared_ttl(seed: u64) -> Plan {
-    let mut stage = Stage::new(UNDECLARED_TTL.name, seed);
-    // A candidate that has seen the leader's record, or was refused because of it, knows the longer TTL.
-    let short = stage.plan.settings.in_parts(5);
-    for node in &mut stage.plan.nodes[1..] {
-        node.settings = Some(short);
-    }
-    let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
-    only_strangers_ask(&mut stage, for_ms);
-    stage.plan
-}
 
 /// The store's wall clock is behind the last grant that it lost.
 pub(super) const TOKEN_CLOCK: Control = Control {
@@ -59,27 +50,20 @@ pub(super) const TOKEN_CLOCK: Control = Control {
     must_break: &[PropertyName::TOKEN_MONOTONIC],
     // Fenced writes hold: the resource knows the first tenure, and refuses all writes of the next.
     may_break: &[],
-    plan: token_clock,
+    faults: |stage| {
+        let for_ms = outage_ms(stage);
+        // To a time before the first grant.
+        let by_ms = -(stage.at_ms + stage.ttls(1, 10)).cast_signed();
+        if stage.draw.chance(1, 2) {
+            stage.now(for_ms, What::Store(StoreFault::StoreLoss));
+            stage.now(0, What::Store(StoreFault::StoreClockStep { by_ms }));
+        } else {
+            let back = StoreFault::Failover { lag_ms: stage.at_ms, clock_ahead_ms: by_ms };
+            stage.now(for_ms, What::Store(back));
+        }
+        only_strangers_ask(stage, for_ms);
+    },
 };
-
-fn token_clock(seed: u64) -> Plan {
-    let mut stage = Stage::new(TOKEN_CLOCK.name, seed);
-    let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    // To a time before the first grant.
-    let by_ms = -(at_ms + stage.ttls(1, 10)).cast_signed();
-    if stage.draw.chance(1, 2) {
-        stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
-        stage.at(at_ms, 0, What::Store(StoreFault::StoreClockStep { by_ms }));
-    } else {
-        stage.at(
-            at_ms,
-            for_ms,
-            What::Store(StoreFault::Failover { lag_ms: at_ms, clock_ahead_ms: by_ms }),
-        );
-    }
-    only_strangers_ask(&mut stage, for_ms);
-    stage.plan
-}
 
 /// A cut-off primary continues to acknowledge.
 pub(super) const OLD_PRIMARY: Control = Control {
@@ -90,16 +74,12 @@ pub(super) const OLD_PRIMARY: Control = Control {
     must_break: &[PropertyName::SINGLE_LEADER],
     // Both leaders write, in any order.
     may_break: &[PropertyName::UNFENCED_IN_ORDER],
-    plan: old_primary,
+    faults: |stage| {
+        // Long enough for the lease and the quarantine to end at the new primary.
+        let for_ms = stage.ttls(5, 7);
+        stage.now(for_ms, LinkFault::OldPrimary.at(None));
+    },
 };
-
-fn old_primary(seed: u64) -> Plan {
-    let mut stage = Stage::new(OLD_PRIMARY.name, seed);
-    // Long enough for the lease and the quarantine to end at the new primary.
-    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(5, 7));
-    stage.at(at_ms, for_ms, LinkFault::OldPrimary.at(None));
-    stage.plan
-}
 
 /// The duration of a short outage: the leader's claim lasts longer.
 fn outage_ms(stage: &mut Stage) -> u64 {
@@ -113,10 +93,10 @@ fn outage_ms(stage: &mut Stage) -> u64 {
 fn only_strangers_ask(stage: &mut Stage, outage_ms: u64) {
     let (loss_ms, ttl_ms) = (stage.at_ms, stage.ttl_ms());
     let for_ms = stage.ttls(2, 3);
-    stage.at(loss_ms, for_ms, LinkFault::Partition.at(Some(0)));
+    stage.now(for_ms, LinkFault::Partition.at(Some(0)));
     for node in 1..stage.plan.nodes.len() {
         let power = stage.draw.chance(1, 2);
         let back_ms = loss_ms + outage_ms + stage.draw.within(1..=ttl_ms / 4);
-        stage.at(0, back_ms, ProcessFault::Crash { power }.at(Some(node)));
+        stage.plan.at(0, back_ms, ProcessFault::Crash { power }.at(Some(node)));
     }
 }

@@ -10,11 +10,11 @@
 //! when requests are sent; the report says in how many runs each property broke.
 
 mod clocks;
+mod cluster;
 mod effects;
 mod losses;
 mod report;
 mod run;
-mod stage;
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +22,7 @@ use std::str::FromStr;
 pub use report::{Broken, Report, Unexpected, Verdict};
 pub use run::{ControlError, run};
 
+use super::stage::Stage;
 use crate::judge::properties::PropertyName;
 use crate::plan::{Assumption, Plan};
 
@@ -38,8 +39,8 @@ pub struct Control {
     pub must_break: &'static [PropertyName],
     /// Further properties that may be violated: other aspects of the same promise.
     pub may_break: &'static [PropertyName],
-    /// The plan of a seed.
-    pub plan: fn(u64) -> Plan,
+    /// What happens to a healthy cluster.
+    pub faults: fn(&mut Stage),
 }
 
 /// All controls.
@@ -59,6 +60,13 @@ pub const ALL: [Control; 12] = [
 ];
 
 impl Control {
+    /// The plan of a seed.
+    pub fn plan(&self, seed: u64) -> Plan {
+        let mut stage = cluster::healthy(self.name, seed);
+        (self.faults)(&mut stage);
+        stage.plan
+    }
+
     /// Whether a property may be violated in its runs.
     pub fn expects(&self, property: PropertyName) -> bool {
         self.must_break.contains(&property) || self.may_break.contains(&property)

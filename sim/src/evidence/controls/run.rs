@@ -63,7 +63,7 @@ pub fn run(control: &Control, seed: u64, runs: u64, jobs: usize) -> Result<Repor
 }
 
 fn one(control: &Control, seed: u64, tally: &mut Tally) -> Result<(), ControlError> {
-    let plan = (control.plan)(seed);
+    let plan = control.plan(seed);
     let Control { name: control, beyond, .. } = *control;
     plan.check().map_err(|why| ControlError::Plan { control, seed, why })?;
     let broken = plan.broken();

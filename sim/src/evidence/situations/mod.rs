@@ -11,9 +11,9 @@ use std::str::FromStr;
 
 pub use run::{Figures, Measured, run};
 
+use super::stage::Stage;
 use crate::judge::turnover::Interval;
-use crate::plan::{Fault, FaultKind};
-use plans::Frame;
+use crate::plan::{Asking, FaultKind, LinkFault, Point, ProcessFault, StoreFault, Trigger, What};
 
 /// A situation.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct Situation {
     pub measures: Option<Interval>,
     /// The number of runs, unless another one is asked for.
     pub runs: u64,
-    faults: fn(Frame) -> Vec<Fault>,
+    faults: fn(&mut Stage),
 }
 
 /// All situations.
@@ -39,7 +39,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Resign,
         measures: Some(Interval::Handover),
         runs: 8,
-        faults: plans::resigns,
+        faults: |stage| stage.now(0, ProcessFault::Resign.at(None)),
     },
     Situation {
         name: "crash",
@@ -47,7 +47,9 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Crash,
         measures: Some(Interval::Takeover),
         runs: 8,
-        faults: plans::crashes,
+        faults: |stage| {
+            stage.now(2 * stage.ttl_ms(), ProcessFault::Crash { power: false }.at(None));
+        },
     },
     Situation {
         name: "power-loss",
@@ -55,7 +57,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Crash,
         measures: Some(Interval::Takeover),
         runs: 4,
-        faults: plans::loses_power,
+        faults: |stage| stage.now(2 * stage.ttl_ms(), ProcessFault::Crash { power: true }.at(None)),
     },
     Situation {
         name: "pause",
@@ -63,7 +65,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Pause,
         measures: Some(Interval::Takeover),
         runs: 8,
-        faults: plans::pauses,
+        faults: |stage| stage.now(2 * stage.ttl_ms(), ProcessFault::Pause.at(None)),
     },
     Situation {
         name: "pause-before-a-write",
@@ -71,7 +73,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::PauseAtGuard,
         measures: Some(Interval::Takeover),
         runs: 8,
-        faults: plans::pauses_at_guard,
+        faults: |stage| stage.next(Point::Guard, 2 * stage.ttl_ms(), ProcessFault::Pause.at(None)),
     },
     Situation {
         name: "cut-off",
@@ -79,7 +81,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Partition,
         measures: Some(Interval::CutOff),
         runs: 8,
-        faults: plans::cut_off,
+        faults: |stage| stage.now(5 * stage.ttl_ms(), LinkFault::Partition.at(None)),
     },
     Situation {
         name: "cut-off-for-long",
@@ -87,7 +89,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Partition,
         measures: Some(Interval::CutOff),
         runs: 1,
-        faults: plans::cut_off_for_long,
+        faults: |stage| stage.now(600_000, LinkFault::Partition.at(None)),
     },
     Situation {
         name: "stop-while-cut-off",
@@ -95,7 +97,12 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Leave,
         measures: None,
         runs: 4,
-        faults: plans::stops_while_cut_off,
+        faults: |stage| {
+            let ttl_ms = stage.ttl_ms();
+            stage.now(5 * ttl_ms, LinkFault::Partition.at(None));
+            let soon_ms = stage.at_ms + ttl_ms / 10;
+            stage.plan.at(soon_ms, 5 * ttl_ms, ProcessFault::Leave.at(None));
+        },
     },
     Situation {
         name: "data-lost",
@@ -103,7 +110,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::StoreLoss,
         measures: Some(Interval::Leaderless),
         runs: 20,
-        faults: plans::loses_data,
+        faults: |stage| stage.now(stage.ttl_ms() / 10, What::Store(StoreFault::StoreLoss)),
     },
     Situation {
         name: "failover",
@@ -112,7 +119,10 @@ pub const ALL: [Situation; 13] = [
         // A leader that renews at the new primary goes on.
         measures: None,
         runs: 8,
-        faults: plans::fails_over,
+        faults: |stage| {
+            let replica = StoreFault::Failover { lag_ms: 100, clock_ahead_ms: 0 };
+            stage.now(stage.ttl_ms() / 10, What::Store(replica));
+        },
     },
     Situation {
         name: "store-gone",
@@ -120,7 +130,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::StoreCrash,
         measures: Some(Interval::CutOff),
         runs: 4,
-        faults: plans::refuses,
+        faults: |stage| stage.now(7 * stage.ttl_ms(), What::Store(StoreFault::StoreCrash)),
     },
     Situation {
         name: "store-silent",
@@ -128,7 +138,7 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::StoreStall,
         measures: Some(Interval::CutOff),
         runs: 4,
-        faults: plans::is_silent,
+        faults: |stage| stage.now(7 * stage.ttl_ms(), What::Store(StoreFault::StoreStall)),
     },
     Situation {
         name: "late-grant",
@@ -136,7 +146,13 @@ pub const ALL: [Situation; 13] = [
         kind: FaultKind::Hold,
         measures: None,
         runs: 8,
-        faults: plans::grants_late,
+        faults: |stage| {
+            stage.now(0, ProcessFault::Resign.at(None));
+            // All that leaves for the next leader is held back from its request on.
+            let (node, of) = (Some(0), Some(Asking::Acquire));
+            let asks = Trigger { node, of, ..Trigger::next(Point::Sent, stage.at_ms) };
+            stage.plan.on(asks, 2 * stage.ttl_ms(), LinkFault::Hold.at(node));
+        },
     },
 ];
 

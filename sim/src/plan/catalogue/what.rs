@@ -1,6 +1,6 @@
 //! What is known of a fault without its beginning.
 
-use super::{Act, ClockFault, FaultKind, StoreFault, What};
+use super::{Act, ClockFault, FaultKind, ProcessFault, StoreFault, What};
 
 impl What {
     /// The kind of such a fault. A pause that begins on a trigger is of [another kind](crate::plan::Fault::kind).
@@ -42,6 +42,24 @@ impl What {
     /// Whether it has a duration. Any other fault happens at one moment.
     pub const fn lasts(self) -> bool {
         self.kind().lasts()
+    }
+
+    pub(crate) const fn is_a_crash(self) -> bool {
+        matches!(self, Self::Process { fault: ProcessFault::Crash { .. }, .. })
+    }
+
+    pub(crate) const fn is_a_pause(self) -> bool {
+        matches!(self, Self::Process { fault: ProcessFault::Pause, .. })
+    }
+
+    /// Whether it ends the process of the store.
+    pub(crate) const fn is_a_store_crash(self) -> bool {
+        matches!(
+            self,
+            Self::Store(
+                StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreRollback { .. }
+            )
+        )
     }
 
     /// A simpler fault that a failing plan may have instead.

@@ -18,10 +18,7 @@ mod triggers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{
-    Asking, Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, ProcessFault, SimTime, What,
-    When,
-};
+use super::{Asking, Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, SimTime, What, When};
 use triggers::Triggers;
 
 /// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens it, by a nanosecond.
@@ -36,8 +33,12 @@ pub(crate) struct Schedule {
     timeline: BTreeMap<(SimTime, u64), Due>,
     put: u64,
     triggers: Triggers,
-    /// The number of crashes that keep each node's process down.
-    down: Vec<u32>,
+    /// The number of nodes.
+    nodes: usize,
+    /// The faults that have begun and last.
+    under_way: Vec<Strike>,
+    /// Faults of that kind are ordered, but not carried out.
+    without: Option<FaultKind>,
 }
 
 /// An instruction to the engine.
@@ -86,14 +87,17 @@ enum Due {
 }
 
 impl Schedule {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    /// The schedule of a plan. The engine carries out no fault of the kind `without`.
+    pub(crate) fn of(plan: &Plan, without: Option<FaultKind>) -> Self {
         let mut schedule = Self {
             faults: plan.faults.clone(),
             calm_from: plan.calm_from(),
             timeline: BTreeMap::new(),
             put: 0,
             triggers: Triggers::of(&plan.faults),
-            down: vec![0; plan.nodes.len()],
+            nodes: plan.nodes.len(),
+            under_way: Vec::new(),
+            without,
         };
         for (index, fault) in plan.faults.iter().enumerate() {
             if let When::AtMs(at_ms) = fault.when {
@@ -102,6 +106,19 @@ impl Schedule {
         }
         schedule.put(schedule.calm_from, Due::Calm);
         schedule
+    }
+
+    /// The faults that have begun and not ended, also those that the engine does not carry out.
+    pub(crate) fn under_way(&self) -> &[Strike] {
+        &self.under_way
+    }
+
+    /// Those of a node, or of the store, that the engine carries out. Faults overlap: what several do begins with the
+    /// first of them, and ends when none is left.
+    pub(crate) fn at(&self, node: Option<usize>) -> impl Iterator<Item = What> + '_ {
+        let is_it =
+            move |strike: &&Strike| strike.node == node && Some(strike.kind) != self.without;
+        self.under_way().iter().filter(is_it).map(|strike| strike.what)
     }
 
     /// The time of the next step.
@@ -123,7 +140,10 @@ impl Schedule {
                     self.strike(index, at, now, || fired_at.or_else(&leader))
                 }
                 Due::Begin { strike, ends } => self.begin(strike, ends, now),
-                Due::End(strike) => Some(self.end(strike)),
+                Due::End(strike) => {
+                    self.under_way.retain(|other| *other != strike);
+                    Some(Step::End(strike))
+                }
                 Due::Calm => {
                     // Only the later parts of a swizzle are left.
                     self.timeline.clear();
@@ -171,9 +191,7 @@ impl Schedule {
         let fault = self.faults[index];
         let strike = Strike { index, kind: fault.kind(), what: fault.what, node: None };
         if let What::Links(LinksFault::Swizzle { step_ms, shift }) = fault.what {
-            for (node, begins_ms, ends_ms) in
-                swizzled(self.down.len(), step_ms, shift, fault.for_ms)
-            {
+            for (node, begins_ms, ends_ms) in swizzled(self.nodes, step_ms, shift, fault.for_ms) {
                 let strike = Strike { node: Some(node), ..strike };
                 let [begins, ends] = [begins_ms, ends_ms].map(|ms| at + Duration::from_millis(ms));
                 self.put(begins, Due::Begin { strike, ends });
@@ -186,7 +204,8 @@ impl Schedule {
     }
 
     fn begin(&mut self, strike: Strike, ends: SimTime, now: SimTime) -> Option<Step> {
-        let is_down = strike.node.is_some_and(|node| self.down[node] > 0);
+        let is_down =
+            self.under_way.iter().any(|other| other.node == strike.node && other.what.is_a_crash());
         if is_down && strike.kind.needs_a_process() {
             return None;
         }
@@ -195,36 +214,18 @@ impl Schedule {
                 return None;
             }
             self.put(ends.max(now + SHORTEST).min(self.calm_from - NANOSECOND), Due::End(strike));
+            self.under_way.push(strike);
         }
-        if let (What::Process { fault: ProcessFault::Crash { .. }, .. }, Some(node)) =
-            (strike.what, strike.node)
-        {
-            self.down[node] += 1;
-            self.end_pauses(node, now);
+        if strike.what.is_a_crash() {
+            self.end_pauses(strike.node, now);
         }
         Some(Step::Begin(strike))
     }
 
-    fn end(&mut self, strike: Strike) -> Step {
-        if let (What::Process { fault: ProcessFault::Crash { .. }, .. }, Some(node)) =
-            (strike.what, strike.node)
-        {
-            self.down[node] -= 1;
-        }
-        Step::End(strike)
-    }
-
-    fn end_pauses(&mut self, node: usize, now: SimTime) {
-        let is_pause = |due: &Due| {
-            let Due::End(Strike {
-                what: What::Process { fault: ProcessFault::Pause, .. },
-                node: of,
-                ..
-            }) = due
-            else {
-                return false;
-            };
-            *of == Some(node)
+    fn end_pauses(&mut self, node: Option<usize>, now: SimTime) {
+        let is_pause = |due: &Due| match due {
+            Due::End(strike) => strike.node == node && strike.what.is_a_pause(),
+            _ => false,
         };
         let pauses = self.timeline.iter().filter(|(_, due)| is_pause(due)).map(|(key, _)| *key);
         for key in pauses.collect::<Vec<_>>() {

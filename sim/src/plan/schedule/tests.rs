@@ -1,7 +1,7 @@
 //! The rules of the schedule, one by one.
 
 use super::*;
-use crate::plan::{LinkFault, Scope, StoreFault, Trigger, ms, swarm};
+use crate::plan::{LinkFault, ProcessFault, Scope, StoreFault, Trigger, ms, swarm};
 
 const CALM_MS: u64 = 1_000;
 const CALM: SimTime = ms(CALM_MS);
@@ -10,7 +10,7 @@ const CALM: SimTime = ms(CALM_MS);
 fn schedule(faults: &[Fault]) -> Schedule {
     let mut plan = swarm(1, &[], Scope::Model);
     plan.nodes = vec![plan.nodes[0]; 3];
-    Schedule::of(&Plan { faults: faults.to_vec(), calm_from_ms: CALM_MS, ..plan })
+    Schedule::of(&Plan { faults: faults.to_vec(), calm_from_ms: CALM_MS, ..plan }, None)
 }
 
 fn at(at_ms: u64, for_ms: u64, what: What) -> Fault {
@@ -267,7 +267,7 @@ fn drawn_faults_end_before_the_recovery_phase() {
         .flat_map(|of| (0..500).map(move |seed| (of, seed)))
     {
         let plan = swarm(seed, &FaultKind::ALL, scope);
-        let (mut schedule, calm) = (Schedule::of(&plan), plan.calm_from());
+        let (mut schedule, calm) = (Schedule::of(&plan, None), plan.calm_from());
         let (mut under_way, mut last) = (0_i32, SimTime::START);
         for (at, step) in until(&mut schedule, SimTime::NEVER) {
             assert!(at >= last, "seed {seed}: in order");
@@ -280,4 +280,17 @@ fn drawn_faults_end_before_the_recovery_phase() {
         }
         assert_eq!(last, calm, "seed {seed}");
     }
+}
+
+#[test]
+fn overlapping_faults_are_under_way_until_the_last_ends() {
+    let mut schedule =
+        schedule(&[at(10, 20, pause(0)), at(20, 30, pause(0)), at(20, 40, pause(1))]);
+    let mut pauses = |end| {
+        until(&mut schedule, end);
+        schedule.at(Some(0)).filter(|what| what.is_a_pause()).count()
+    };
+    assert_eq!([5, 10, 20, 30, 50].map(ms).map(&mut pauses), [0, 1, 2, 1, 0]);
+    schedule.without = Some(FaultKind::Pause);
+    assert_eq!((schedule.at(Some(1)).count(), schedule.under_way().len()), (0, 1));
 }

@@ -1,7 +1,6 @@
 //! The faults of a drawn plan.
 
 use super::Scope;
-use super::aims::Aim;
 use crate::plan::catalogue::Magnitudes;
 use crate::plan::draw::Draw;
 use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, When};
@@ -21,9 +20,10 @@ pub(super) struct Frame {
     pub(super) until_ms: u64,
 }
 
-pub(super) fn of_kinds(frame: &Frame, kinds: &[FaultKind], aim: Option<Aim>) -> Vec<Fault> {
+/// Faults of those kinds, and those that an aim needs.
+pub(super) fn of_kinds(frame: &Frame, kinds: &[FaultKind], aimed: Vec<Fault>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = kinds.iter().flat_map(|kind| of_kind(frame, *kind)).collect();
-    faults.extend(aim.into_iter().flat_map(|aim| aim.faults(frame)));
+    faults.extend(aimed);
     faults.sort_by_key(Fault::from_ms);
     faults
 }

@@ -150,6 +150,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let calm_from_ms = settings.ttl_ms * scope.fault_ttls();
     let program = program(seed, scope);
     let frame = faults::Frame { seed, scope, nodes: nodes.len(), settings, until_ms: calm_from_ms };
+    let aimed_faults = aim.map_or_else(Vec::new, |aim| aim.faults(&frame));
     Plan {
         schema: SCHEMA,
         seed,
@@ -162,7 +163,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         latency_us: latency(seed, shortest_timeout, scope),
         work: work(seed, settings, scope),
         program: aim.map_or(program, |aim| aim.fitted_program(program)),
-        faults: faults::of_kinds(&frame, &kinds, aim),
+        faults: faults::of_kinds(&frame, &kinds, aimed_faults),
         calm_from_ms,
         handover: draw.chance(1, 2),
     }

@@ -107,7 +107,7 @@ pub enum ShrinkError {
 /// use tenure_sim::search::shrink::{Budget, shrink};
 ///
 /// let control = controls::ALL[0];
-/// let plan = (control.plan)(1);
+/// let plan = control.plan(1);
 /// let budget = Budget { runs: 100 };
 /// let shrunk = shrink(Engine::Model, &plan, Judging::KeepJudging(Which::All), budget)?;
 /// assert!(shrunk.plan.faults.len() <= plan.faults.len() && shrunk.runs <= 100);

@@ -23,10 +23,7 @@ use std::time::Duration;
 
 use crate::engines::Engine;
 use crate::judge::{Judging, Outcome, Which};
-use crate::plan::{
-    Fault, NodePlan, Plan, PlanError, ProcessFault, Program, SCHEMA, Settings, StorePlan, When,
-    Work,
-};
+use crate::plan::{Fault, NodePlan, Plan, PlanError, ProcessFault, Settings, Work};
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
 pub use points::{Spot, points};
@@ -72,24 +69,16 @@ pub fn default_plan() -> Result<Plan, PlanError> {
     const TTL_MS: u64 = 10_000;
     let settings = Settings::of_ttl(Duration::from_millis(TTL_MS))
         .map_err(|why| PlanError::Settings { node: 0, why: why.into() })?;
-    let node = |clock_offset_ms| NodePlan { clock_offset_ms, clock_rate_ppm: 0, settings: None };
-    Ok(Plan {
-        schema: SCHEMA,
-        seed: 1,
-        settings,
-        nodes: [1_000, 2_000, 3_000].map(node).to_vec(),
-        store: StorePlan::default(),
+    let nodes = [1_000, 2_000, 3_000].map(NodePlan::of_offset).to_vec();
+    let mut plan = Plan {
         latency_us: (500, 1_000),
         work: Work { every_ms: TTL_MS / 4, takes_us: 500, reads_first: false },
-        program: Program::default(),
-        faults: vec![Fault {
-            when: When::AtMs(2 * TTL_MS + TTL_MS / 2),
-            for_ms: 0,
-            what: ProcessFault::Resign.at(None),
-        }],
         calm_from_ms: 4 * TTL_MS,
         handover: true,
-    })
+        ..Plan::quiet(1, settings, nodes)
+    };
+    plan.at(2 * TTL_MS + TTL_MS / 2, 0, ProcessFault::Resign.at(None));
+    Ok(plan)
 }
 
 impl Sweep {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::formula::{Bounds, on_clock};
 use crate::plan::clock::{PPM, true_time};
 use crate::plan::{
-    Asking, Fault, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, Program, SCHEMA,
-    StorePlan, Trigger, What, When, Work, millis, nanos,
+    Asking, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, StorePlan, Trigger, millis,
+    nanos,
 };
 
 /// The first reading of the clocks, from which no step leads below zero.
@@ -28,50 +28,28 @@ pub(super) const NEXT: usize = 1;
 pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, -bounds.rho(), seed);
     plan.store.clock_rate_ppm = bounds.rho();
-    plan.nodes.push(NodePlan {
-        clock_offset_ms: OFFSET_MS,
-        clock_rate_ppm: bounds.rho(),
-        settings: None,
-    });
+    plan.nodes.push(NodePlan { clock_rate_ppm: bounds.rho(), ..plan.nodes[0] });
     let for_ms = plan.calm_from_ms;
-    at(&mut plan, BEGINS_MS, for_ms, LinkFault::Partition.at(LEADER));
+    plan.at(BEGINS_MS, for_ms, LinkFault::Partition.at(LEADER));
     plan
 }
 
 /// One candidate, whose clock is off by that rate, and a store without faults and without latency.
 pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
-    let ttl_ms = bounds.settings.ttl_ms;
+    let leader = NodePlan { clock_rate_ppm: rate_ppm, ..NodePlan::of_offset(OFFSET_MS) };
     Plan {
-        schema: SCHEMA,
-        seed,
-        settings: bounds.settings,
-        nodes: vec![NodePlan {
-            clock_offset_ms: OFFSET_MS,
-            clock_rate_ppm: rate_ppm,
-            settings: None,
-        }],
         // The first candidate that sends a request leads at once. The stages about lost data change this.
         store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
-        latency_us: (0, 0),
-        work: Work { every_ms: ttl_ms / 10, takes_us: 0, reads_first: false },
-        program: Program::default(),
-        faults: Vec::new(),
-        calm_from_ms: 4 * ttl_ms,
-        handover: false,
+        calm_from_ms: 4 * bounds.settings.ttl_ms,
+        ..Plan::quiet(seed, bounds.settings, vec![leader])
     }
-}
-
-/// Adds a fault at that time.
-pub(super) fn at(plan: &mut Plan, at_ms: u64, for_ms: u64, what: What) {
-    plan.faults.push(Fault { when: When::AtMs(at_ms), for_ms, what });
 }
 
 /// Adds a pause of the leader the `nth` time that it reaches that point, unless the pause takes no time.
 pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
     if for_ms > 0 {
         let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
-        let what = ProcessFault::Pause.at(LEADER);
-        plan.faults.push(Fault { when: When::On(trigger), for_ms, what });
+        plan.on(trigger, for_ms, ProcessFault::Pause.at(LEADER));
     }
 }
 

@@ -8,44 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio_postgres::Error;
-use tokio_util::sync::CancellationToken;
 
 use super::error::{failed, is_fatal};
 use super::link::Link;
 use super::listeners::Listeners;
-use super::session::Session;
+use super::live::Listening;
 use super::table::quoted;
 use crate::runtime::Runtime;
 use crate::store::StoreError;
-use crate::store::slot::Connection;
 use crate::store::subscriptions::{Subscriber, Topic};
-
-/// A connection for notifications.
-pub(super) struct Listening {
-    pub(super) session: Session,
-    hints: AtomicBool,
-    inboxes: AtomicBool,
-}
-
-impl Listening {
-    pub(super) fn new(session: Session) -> Self {
-        Self { session, hints: AtomicBool::new(false), inboxes: AtomicBool::new(false) }
-    }
-}
-
-impl Connection for Listening {
-    fn dead(&self) -> &CancellationToken {
-        &self.session.dead
-    }
-
-    fn has_served(&self) -> bool {
-        self.session.has_served()
-    }
-
-    fn is_wrong(&self) {
-        self.session.is_wrong();
-    }
-}
 
 impl Link {
     /// The channel of such topics, and whether the connection listens to it.

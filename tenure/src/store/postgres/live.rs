@@ -1,4 +1,4 @@
-//! A connection for requests, and what is known of the server behind it.
+//! A connection for requests, and what is known of the server behind it; and one for notifications.
 
 use std::sync::atomic::AtomicBool;
 
@@ -21,6 +21,34 @@ pub(super) struct Live {
 }
 
 impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.session.dead
+    }
+
+    fn has_served(&self) -> bool {
+        self.session.has_served()
+    }
+
+    fn is_wrong(&self) {
+        self.session.is_wrong();
+    }
+}
+
+/// A connection for notifications.
+pub(super) struct Listening {
+    pub(super) session: Session,
+    /// Whether it listens to wake-ups, and to messages.
+    pub(super) hints: AtomicBool,
+    pub(super) inboxes: AtomicBool,
+}
+
+impl Listening {
+    pub(super) fn new(session: Session) -> Self {
+        Self { session, hints: AtomicBool::new(false), inboxes: AtomicBool::new(false) }
+    }
+}
+
+impl Connection for Listening {
     fn dead(&self) -> &CancellationToken {
         &self.session.dead
     }

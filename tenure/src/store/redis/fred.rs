@@ -9,6 +9,7 @@
 //! may depend on a connection where that can happen.
 
 mod link;
+mod pushed;
 mod wakeup;
 
 use std::fmt;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::{
-    Fault, FaultKind, LinkFault, NodePlan, Plan, ProcessFault, Program, SCHEMA, Scope, Settings,
-    StoreFault, StorePlan, What, When, Work, swarm,
+    FaultKind, LinkFault, NodePlan, Plan, ProcessFault, Scope, Settings, StoreFault, StorePlan,
+    What, Work, swarm,
 };
 use tenure_sim::search::campaign::{Failure, Run, attempt};
 use tenure_sim::search::pool;
@@ -126,40 +126,32 @@ fn measured(threads: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<P
 
 /// Five candidates at default settings without faults.
 fn healthy(seed: u64) -> Plan {
-    let node = NodePlan { clock_offset_ms: 1_000, clock_rate_ppm: 100, settings: None };
+    let node = NodePlan { clock_rate_ppm: 100, ..NodePlan::of_offset(1_000) };
+    let settings = Settings::of_ttl(TTL).unwrap_or_else(|error| unreachable!("{error}"));
     Plan {
-        schema: SCHEMA,
-        seed,
-        settings: Settings::of_ttl(TTL).unwrap_or_else(|error| unreachable!("{error}")),
-        nodes: vec![node; NODES],
         store: StorePlan { clock_rate_ppm: -100, ..StorePlan::default() },
         latency_us: (200, 2_000),
         work: Work { every_ms: 1_000, takes_us: 500, reads_first: false },
-        program: Program::default(),
-        faults: Vec::new(),
         calm_from_ms: 300_000,
-        handover: false,
+        ..Plan::quiet(seed, settings, vec![node; NODES])
     }
 }
 
 /// The same candidates with a fault every half minute.
 fn faulty(seed: u64) -> Plan {
-    let node = None;
-    let fault = |at_s: u64, for_s: u64, what| Fault {
-        when: When::AtMs(at_s * 1_000),
-        for_ms: for_s * 1_000,
-        what,
-    };
-    let faults = vec![
-        fault(20, 20, ProcessFault::Pause.at(node)),
-        fault(50, 20, LinkFault::Partition.at(node)),
-        fault(80, 5, ProcessFault::Crash { power: true }.at(node)),
-        fault(110, 30, LinkFault::Loss { permille: 200 }.at(node)),
-        fault(140, 0, ProcessFault::Resign.at(node)),
-        fault(170, 20, LinkFault::Hold.at(node)),
-        fault(200, 1, What::Store(StoreFault::StoreCrash)),
-        fault(230, 20, ProcessFault::Suspend.at(node)),
-        fault(260, 20, What::Store(StoreFault::StoreStall)),
-    ];
-    Plan { faults, ..healthy(seed) }
+    let (mut plan, node) = (healthy(seed), None);
+    for (at_s, for_s, what) in [
+        (20, 20, ProcessFault::Pause.at(node)),
+        (50, 20, LinkFault::Partition.at(node)),
+        (80, 5, ProcessFault::Crash { power: true }.at(node)),
+        (110, 30, LinkFault::Loss { permille: 200 }.at(node)),
+        (140, 0, ProcessFault::Resign.at(node)),
+        (170, 20, LinkFault::Hold.at(node)),
+        (200, 1, What::Store(StoreFault::StoreCrash)),
+        (230, 20, ProcessFault::Suspend.at(node)),
+        (260, 20, What::Store(StoreFault::StoreStall)),
+    ] {
+        plan.at(at_s * 1_000, for_s * 1_000, what);
+    }
+    plan
 }

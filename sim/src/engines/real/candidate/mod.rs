@@ -1,7 +1,6 @@
 //! The process of a candidate: the shipped driver and store, by the public interface alone.
 
 mod process;
-mod recording;
 mod runtime;
 mod sampler;
 mod taking_part;
@@ -27,8 +26,8 @@ use tokio::sync::mpsc;
 use super::protocol::{Brief, Order, Place};
 use super::server::replicated::SENTINELS;
 use super::{Target, login};
+use crate::engines::node::Recording;
 use process::Process;
-use recording::Recording;
 use runtime::NodeRuntime;
 
 /// Runs one candidate, as the engine's orders on standard input say, until that ends. Does not return unless the brief

@@ -14,6 +14,7 @@ use tenure::Candidate;
 use tokio::sync::Notify;
 use tokio::task::block_in_place;
 
+use crate::engines::node::NodeProcess;
 use crate::engines::real::clock::TrueTime;
 use crate::engines::real::protocol::{Brief, Report};
 use crate::plan::clock::Clock;
@@ -36,6 +37,39 @@ pub(super) struct Process {
     points: Vec<Point>,
     waiting: Mutex<HashMap<u64, mpsc::Sender<()>>>,
     tickets: AtomicU64,
+}
+
+impl NodeProcess for Process {
+    fn who(&self) -> Who {
+        self.who
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn true_now(&self) -> SimTime {
+        self.now()
+    }
+
+    /// There is one election.
+    fn record(&self, _: usize, event: Event) {
+        self.record(event);
+    }
+
+    /// Stops at a point until the engine lets it pass; it may pause the process there. The thread is blocked: what follows
+    /// the point is carried out next, whatever else the process learns meanwhile.
+    fn stops_at(&self, point: Point, of: Option<Asking>) {
+        if !self.points.contains(&point) {
+            return;
+        }
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        let (pass, passed) = mpsc::channel();
+        lock(&self.waiting).insert(ticket, pass);
+        self.report(&Report::Reached { ticket, point, of });
+        // The sender is dropped only with the process.
+        let _ = block_in_place(|| passed.recv());
+    }
 }
 
 impl Process {
@@ -117,20 +151,6 @@ impl Process {
             // The engine has ended.
             exit(0);
         }
-    }
-
-    /// Stops at a point until the engine lets it pass; it may pause the process there. The thread is blocked: what follows
-    /// the point is carried out next, whatever else the process learns meanwhile.
-    pub(super) fn stops_at(&self, point: Point, of: Option<Asking>) {
-        if !self.points.contains(&point) {
-            return;
-        }
-        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        let (pass, passed) = mpsc::channel();
-        lock(&self.waiting).insert(ticket, pass);
-        self.report(&Report::Reached { ticket, point, of });
-        // The sender is dropped only with the process.
-        let _ = block_in_place(|| passed.recv());
     }
 
     /// The engine lets the holder of that ticket pass.

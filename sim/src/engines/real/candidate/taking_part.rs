@@ -8,14 +8,14 @@ use futures_util::StreamExt;
 use tenure::runtime::Runtime;
 use tenure::store::sqlite::SqliteError;
 use tenure::store::{CertificateExpired, StoreError, StoreErrorKind};
-use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError, Tenure};
+use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::process::Process;
-use super::work::Job;
-use crate::engines::calls::in_words;
-use crate::engines::real::election::KEY;
+use super::work::{Job, job};
+use crate::engines::calls::traced;
+use crate::engines::node::key;
 use crate::engines::real::protocol::{Brief, Order};
 use crate::plan::{FaultKind, nanos};
 use crate::trace::{Event, Reason};
@@ -30,7 +30,7 @@ pub(super) async fn attend(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let config = brief.config()?;
     let builder = || builder(&elections, &brief, config);
-    let job = Job::new(Arc::clone(&process), runtime, &brief, config);
+    let job = job(&process, runtime, &brief, config);
     let mut taking_part = Some(TakingPart::begin(&process, builder(), &job)?);
     while let Some(order) = ordered.recv().await {
         match order {
@@ -68,7 +68,7 @@ pub(super) async fn attend(
 
 fn builder(elections: &Elections, brief: &Brief, config: Config) -> CandidateBuilder {
     let name = format!("node-{}", brief.who.node);
-    elections.candidate(KEY).name(name).config(config).hold_off(config.renew_interval())
+    elections.candidate(key(0)).name(name).config(config).hold_off(config.renew_interval())
 }
 
 struct TakingPart {
@@ -80,7 +80,7 @@ impl TakingPart {
     fn begin(
         process: &Arc<Process>,
         builder: CandidateBuilder,
-        job: &Job,
+        job: &Arc<Job>,
     ) -> Result<Self, StartError> {
         process.is_leaving.store(false, Ordering::Relaxed);
         process.record(Event::CampaignAsked { who: process.who });
@@ -95,10 +95,11 @@ impl TakingPart {
             _ => {}
         });
         process.has(Some(candidate.clone()));
-        let (job, works) = (job.clone(), candidate.clone());
+        let (job, works) = (Arc::clone(job), candidate.clone());
         tokio::spawn(async move {
             // Ends with the candidate.
-            let _ = works.run_while_leader(|tenure| job.clone().guarded(tenure)).await;
+            let work = works.run_while_leader(|tenure| Arc::clone(&job).guarded(tenure));
+            let _ = Box::pin(work).await;
         });
         Ok(Self { candidate, reports })
     }
@@ -143,33 +144,17 @@ async fn report(
     mut events: impl futures_util::Stream<Item = tenure::Event> + Unpin,
 ) {
     let who = process.who;
-    let claim_ends = |tenure: &Tenure| process.clock.when(tenure.valid_until());
     while let Some(event) = events.next().await {
-        let recorded = match event {
-            tenure::Event::Elected(tenure) => {
-                let (token, claim_ends) = (tenure.token().get(), claim_ends(&tenure));
-                Event::Elected { who, token, claim_ends }
-            }
-            tenure::Event::Renewed(tenure) => {
-                let (token, claim_ends) = (tenure.token().get(), claim_ends(&tenure));
-                Event::Renewed { who, token, claim_ends }
-            }
-            tenure::Event::SteppedDown { tenure, reason } => {
-                let (token, reason) = (tenure.token().get(), in_words(reason));
-                if reason == Reason::Resigned && !process.is_leaving.load(Ordering::Relaxed) {
-                    process.took(FaultKind::Resign);
-                }
-                let drain_ends = process.clock.when(tenure.drain_until());
-                Event::SteppedDown { who, token, reason, drain_ends }
-            }
-            tenure::Event::Quarantined { .. } => Event::Quarantined { who },
-            tenure::Event::Lagged(lost) => {
-                // A trace with gaps can't be judged.
-                eprintln!("candidate {who:?}: {lost} events were lost");
-                std::process::exit(1);
-            }
-            _ => continue,
-        };
-        process.record(recorded);
+        if let tenure::Event::Lagged(lost) = event {
+            // A trace with gaps can't be judged.
+            eprintln!("candidate {who:?}: {lost} events were lost");
+            std::process::exit(1);
+        }
+        let Some(event) = traced(who, &event, |shows| process.clock.when(shows)) else { continue };
+        let resigns = matches!(event, Event::SteppedDown { reason: Reason::Resigned, .. });
+        if resigns && !process.is_leaving.load(Ordering::Relaxed) {
+            process.took(FaultKind::Resign);
+        }
+        process.record(event);
     }
 }

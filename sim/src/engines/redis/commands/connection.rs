@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::engines::redis::Role;
-use crate::engines::redis::command::{Answer, Call, is};
+use crate::engines::redis::call::{Answer, Call, is};
 use crate::engines::redis::commands::server::VERSION;
 use crate::engines::redis::keyspace::integer;
 use crate::engines::redis::refusal::{Refusal, c_string};

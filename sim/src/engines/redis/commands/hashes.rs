@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::engines::redis::command::{Answer, Call};
+use crate::engines::redis::call::{Answer, Call};
 use crate::engines::redis::keyspace::{Hash, integer};
 use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;

@@ -1,6 +1,6 @@
 //! Commands on keys of any kind, and on all keys.
 
-use crate::engines::redis::command::{Answer, Call, is};
+use crate::engines::redis::call::{Answer, Call, is};
 use crate::engines::redis::keyspace::Value;
 use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::engines::redis::command::{Answer, Call};
+use crate::engines::redis::call::{Answer, Call};
 use crate::engines::redis::reply::Reply;
 
 /// Subscribers get the message before the publisher gets the answer, also if they are the same connection.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::engines::redis::command::{Answer, Call, is};
+use crate::engines::redis::call::{Answer, Call, is};
 use crate::engines::redis::keyspace::integer;
 use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;

@@ -1,6 +1,6 @@
 //! Commands on strings.
 
-use crate::engines::redis::command::{Answer, Call};
+use crate::engines::redis::call::{Answer, Call};
 use crate::engines::redis::keyspace::integer;
 use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use mlua::chunk::ChunkMode;
 use mlua::{Error, Function, Lua, LuaOptions, StdLib, Table, Value};
 
-use super::command::{Call, run_from_script};
+use super::call::Call;
+use super::command::run_from_script;
 use super::reply::Reply;
 use super::server::Server;
 use super::session::SessionKey;

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outside::{Calls, Outside};
 use super::{Hosted, Process};
+use crate::engines::node::NodeProcess;
 use crate::engines::turmoil::TICK;
 use crate::engines::turmoil::landings::Landings;
 use crate::engines::turmoil::node::Node;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::engines::node::NodeProcess;
 use crate::engines::panics::message;
 use crate::engines::turmoil::landings::Landings;
 use crate::engines::turmoil::node::Node;

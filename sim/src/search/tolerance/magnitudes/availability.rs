@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
-use super::super::stage::{LEADER, alone, at, on};
+use super::super::stage::{LEADER, alone, on};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::true_time;
 use crate::plan::{Asking, LinkFault, NANOSECOND, Plan, Point, micros, millis, nanos};
@@ -40,7 +40,11 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     tolerance: |bounds| part_of_a_delay(bounds.backoff(1)),
     range: |bounds| (0, bounds.settings.ttl_ms),
     seeds: 64,
-    plan: pause,
+    plan: |bounds, for_ms, seed| {
+        let mut plan = slowly_answered(bounds, seed);
+        on(&mut plan, (Point::Reply, Some(Asking::Renew), 1), for_ms);
+        plan
+    },
 };
 
 /// The pause costs the first reply after the last renewal that counts. The delay after one failure follows, and a
@@ -49,12 +53,6 @@ pub(super) const PAUSE: Magnitude = Magnitude {
 fn pause_frontier(bounds: &Bounds) -> Duration {
     let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
     true_time(bounds.validity().saturating_sub(spent), bounds.rho())
-}
-
-fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
-    let mut plan = slowly_answered(bounds, seed);
-    on(&mut plan, (Point::Reply, Some(Asking::Renew), 1), for_ms);
-    plan
 }
 
 pub(super) const CUT: Magnitude = Magnitude {
@@ -69,7 +67,13 @@ pub(super) const CUT: Magnitude = Magnitude {
     tolerance: |bounds| part_of_a_delay(2 * bounds.config.retry().1),
     range: |bounds| (0, bounds.settings.ttl_ms),
     seeds: 256,
-    plan: cut,
+    plan: |bounds, for_ms, seed| {
+        let mut plan = slowly_answered(bounds, seed);
+        if for_ms > 0 {
+            plan.at(cut_begins_ms(bounds), for_ms, LinkFault::Partition.at(LEADER));
+        }
+        plan
+    },
 };
 
 /// The cut begins just before the store answers a renewal, the first after the last one that counts. This answer
@@ -98,14 +102,6 @@ fn cut_begins_ms(bounds: &Bounds) -> u64 {
     millis((asked + Duration::from_micros(slowest_us(bounds))).saturating_sub(NANOSECOND))
 }
 
-fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
-    let mut plan = slowly_answered(bounds, seed);
-    if for_ms > 0 {
-        at(&mut plan, cut_begins_ms(bounds), for_ms, LinkFault::Partition.at(LEADER));
-    }
-    plan
-}
-
 pub(super) const LATENCY: Magnitude = Magnitude {
     name: "latency",
     about: "every message has that latency, in each direction",
@@ -118,11 +114,9 @@ pub(super) const LATENCY: Magnitude = Magnitude {
     tolerance: |_| Unit::Us.parts(),
     range: |bounds| (0, bounds.settings.request_timeout_ms * 1_000),
     seeds: 1,
-    plan: latency,
+    plan: |bounds, takes_us, seed| {
+        let mut plan = alone(bounds, bounds.rho(), seed);
+        plan.latency_us = (takes_us, takes_us);
+        plan
+    },
 };
-
-fn latency(bounds: &Bounds, takes_us: u64, seed: u64) -> Plan {
-    let mut plan = alone(bounds, bounds.rho(), seed);
-    plan.latency_us = (takes_us, takes_us);
-    plan
-}

@@ -6,7 +6,7 @@ use super::super::promise::Promise;
 use super::super::stage::{LastCheck, duel, next_asks_at, next_is_late, on};
 use super::{Magnitude, Side, Unit};
 use crate::plan::clock::true_time;
-use crate::plan::{Plan, Point, nanos};
+use crate::plan::{Point, nanos};
 
 /// The time from the leader's last check to the end of its claim, and the delay of the next candidate.
 fn a_check_too_early(bounds: &Bounds) -> u64 {
@@ -25,16 +25,14 @@ pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms),
     seeds: 1,
-    plan: pause_at_guard,
+    plan: |bounds, for_ms, seed| {
+        let mut plan = duel(bounds, seed);
+        LastCheck::of(bounds).stage(&mut plan);
+        next_asks_at(&mut plan, bounds.lease_ends());
+        on(&mut plan, (Point::Guard, None, 2), for_ms);
+        plan
+    },
 };
-
-fn pause_at_guard(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
-    let mut plan = duel(bounds, seed);
-    LastCheck::of(bounds).stage(&mut plan);
-    next_asks_at(&mut plan, bounds.lease_ends());
-    on(&mut plan, (Point::Guard, None, 2), for_ms);
-    plan
-}
 
 pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     name: "slow-effect",
@@ -49,13 +47,11 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     range: |bounds| (0, bounds.settings.ttl_ms * 1_000),
     // Every second write takes as long as permitted, by chance, and the last write must be one of them.
     seeds: 16,
-    plan: slow_effect,
+    plan: |bounds, takes_us, seed| {
+        let mut plan = duel(bounds, seed);
+        LastCheck::of(bounds).stage(&mut plan);
+        next_asks_at(&mut plan, bounds.lease_ends());
+        plan.work.takes_us = takes_us;
+        plan
+    },
 };
-
-fn slow_effect(bounds: &Bounds, takes_us: u64, seed: u64) -> Plan {
-    let mut plan = duel(bounds, seed);
-    LastCheck::of(bounds).stage(&mut plan);
-    next_asks_at(&mut plan, bounds.lease_ends());
-    plan.work.takes_us = takes_us;
-    plan
-}

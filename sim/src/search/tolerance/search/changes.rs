@@ -6,8 +6,7 @@ use crate::judge::margin::Ending;
 use crate::plan::clock::true_time;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Fault, LinkFault, NodePlan, Plan, ProcessFault, Program, SCHEMA, StoreFault, StorePlan, What,
-    When, Work, micros,
+    Fault, LinkFault, NodePlan, Plan, ProcessFault, StoreFault, StorePlan, What, When, Work, micros,
 };
 
 /// The beginning of the recovery phase, in TTLs.
@@ -35,21 +34,19 @@ impl<'a> Changes<'a> {
             Ending::HandedBack => ProcessFault::Resign.at(None),
         };
         let for_ms = if what.lasts() { 2 * ttl_ms } else { 0 };
-        let when = When::AtMs(self.draw.within(1..=ttl_ms));
+        let at_ms = self.draw.within(1..=ttl_ms);
         let count = self.draw.within(2..=3);
-        Plan {
-            schema: SCHEMA,
-            seed: self.draw.bits(),
-            settings: self.bounds.settings,
-            nodes: (0..count).map(|_| self.node()).collect(),
+        let seed = self.draw.bits();
+        let nodes = (0..count).map(|_| self.node()).collect();
+        let mut plan = Plan {
             store: StorePlan { clock_rate_ppm: self.rate(), trust_empty_store: true },
             latency_us: self.latency(),
             work: Work { every_ms: self.every_ms(), takes_us: 0, reads_first: false },
-            program: Program::default(),
-            faults: vec![Fault { when, for_ms, what }],
             calm_from_ms: CALM * ttl_ms,
-            handover: false,
-        }
+            ..Plan::quiet(seed, self.bounds.settings, nodes)
+        };
+        plan.at(at_ms, for_ms, what);
+        plan
     }
 
     /// The same plan with one to three changes.

@@ -14,7 +14,7 @@ use futures_util::future::{join_all, select};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::wakeup::forward;
+use super::pushed::forward;
 use crate::runtime::{KEEPALIVE_AFTER, Runtime, TokioRuntime};
 use crate::store::credentials::Identity;
 use crate::store::dial::{Dial, Reached};

@@ -1,17 +1,14 @@
 //! Wake-ups, and messages to the leader, over the connection that carries nothing else.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::types::Message as Pushed;
-use tokio::sync::broadcast;
-use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, Live};
 use crate::runtime::Runtime;
 use crate::store::StoreError;
-use crate::store::redis::channels::{Channels, names};
+use crate::store::redis::channels::names;
 use crate::store::slot::Patience;
 use crate::store::subscriptions::{Subscriber, Table, Topic};
 
@@ -53,30 +50,5 @@ impl Subscriber for Link {
 
     async fn beats(self: &Arc<Self>, on: &Arc<Live>) -> Result<(), StoreError> {
         on.beats().await
-    }
-}
-
-/// Hands on what arrives on a connection until it ends.
-pub(super) async fn forward(
-    mut pushed: broadcast::Receiver<Pushed>,
-    channels: Weak<Channels>,
-    dead: CancellationToken,
-) {
-    loop {
-        let pushed = tokio::select! {
-            biased;
-            () = dead.cancelled() => return,
-            pushed = pushed.recv() => pushed,
-        };
-        let Some(channels) = channels.upgrade() else { return };
-        match pushed {
-            Ok(pushed) => {
-                if let Some(said) = pushed.value.as_bytes() {
-                    channels.said(&pushed.channel, said);
-                }
-            }
-            Err(broadcast::error::RecvError::Lagged(_)) => channels.table.wake_all(),
-            Err(broadcast::error::RecvError::Closed) => return,
-        }
     }
 }
