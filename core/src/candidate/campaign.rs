@@ -150,8 +150,11 @@ impl Candidate {
         }
         let is_own = !record.released && record.holder == campaign.holder;
         let (ttl, quarantine) = (self.config.ttl(), self.config.quarantine());
-        let demand =
-            if is_own { Duration::ZERO } else { record.demands(self.name, ttl, quarantine) };
+        let demand = match () {
+            () if is_own => Duration::ZERO,
+            () if self.config.server_ends_leases() && !record.released => Duration::MAX,
+            () => record.demands(self.name, ttl, quarantine),
+        };
         if !record.released && !is_own && self.incumbent != Some(record.token) {
             self.incumbent = Some(record.token);
             self.emit(Event::IncumbentChanged { token: record.token });

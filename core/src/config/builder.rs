@@ -42,6 +42,7 @@ impl ConfigBuilder {
             granularity: Span::of(Duration::from_millis(1)),
             round_trips: 1,
             look_every: NonZeroU8::MIN,
+            server_ends_leases: false,
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
             chosen: Chosen::NONE,
         })

@@ -63,6 +63,7 @@ pub struct Config {
     granularity: Span,
     round_trips: u8,
     look_every: NonZeroU8,
+    server_ends_leases: bool,
     pub(crate) on_renew_error: RenewErrorPolicy,
     chosen: Chosen,
 }
@@ -102,6 +103,13 @@ impl Config {
     #[must_use]
     pub const fn with_round_trips(self, round_trips: u8) -> Self {
         Self { round_trips: if round_trips == 0 { 1 } else { round_trips }, ..self }
+    }
+
+    /// The same settings for a store whose server ends leases itself, by its own clock. A lease that it keeps can't be
+    /// taken, however long it was watched.
+    #[must_use]
+    pub const fn with_leases_ended_by_server(self, ends: bool) -> Self {
+        Self { server_ends_leases: ends, ..self }
     }
 
     /// The same settings for a store without hints. Unless it was set, the poll bound is then a fiftieth of
@@ -223,6 +231,10 @@ impl Config {
     /// How long after a look that found no renewal the next one follows, at first.
     pub(crate) fn first_overdue(&self) -> Duration {
         (self.renew_interval() / 50).min(Duration::from_millis(100))
+    }
+
+    pub(crate) const fn server_ends_leases(&self) -> bool {
+        self.server_ends_leases
     }
 
     /// How long a release is attempted.

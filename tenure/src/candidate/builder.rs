@@ -231,6 +231,7 @@ impl CandidateBuilder {
             return Err(StartError::TtlTooShort { store, ttl, least });
         }
         let config = config.with_round_trips(traits.round_trips);
+        let config = config.with_leases_ended_by_server(traits.ends_leases);
         let explanation = config.explain();
         for promise in traits.gives_up {
             tracing::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");
