@@ -71,8 +71,8 @@ fn acts_at_postgres_have_effects() {
             { "when": { "at_ms": 4_300 }, "what": { "operator": "disconnect" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
             { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
-            { "when": { "at_ms": 10_500 }, "for_ms": 4_500, "what": { "operator": "pooler" } },
-            { "when": { "at_ms": 15_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
+            { "when": { "at_ms": 10_000 }, "for_ms": 3_700, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 13_800 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
         ]),
     );
 }
@@ -107,11 +107,11 @@ fn a_certificate_of_postgres_expires_among_other_acts() {
         "postgres",
         &serde_json::json!([
             { "when": { "at_ms": 3_500 }, "for_ms": 1_000, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 5_500 }, "for_ms": 4_500, "what": { "operator": "pooler" } },
-            { "when": { "at_ms": 10_200 }, "for_ms": 2_200, "what": { "operator": "rotate-password" } },
-            { "when": { "at_ms": 12_500 }, "for_ms": 1_500, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 13_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
-            { "when": { "at_ms": 16_500 }, "for_ms": 300, "what": "store-loss" }
+            { "when": { "at_ms": 5_200 }, "for_ms": 3_700, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 9_000 }, "for_ms": 1_900, "what": { "operator": "rotate-password" } },
+            { "when": { "at_ms": 10_900 }, "for_ms": 1_400, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 11_300 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
+            { "when": { "at_ms": 14_500 }, "for_ms": 300, "what": "store-loss" }
         ]),
     );
 }
