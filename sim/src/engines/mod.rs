@@ -1,7 +1,6 @@
 //! The engines: each carries out a plan and returns a judged trace.
 
 mod awaited;
-#[cfg(any(feature = "overload", feature = "real", feature = "turmoil"))]
 mod calls;
 mod cut;
 pub mod model;

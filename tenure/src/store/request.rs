@@ -236,7 +236,10 @@ impl Reply {
     }
 
     /// The contract's reply, with what is shown to people.
-    pub(crate) fn of_contract(
+    ///
+    /// # Panics
+    /// At the answer to a purge: the store's own method gives it.
+    pub fn of_contract(
         reply: tenure_core::Reply,
         profile: impl FnOnce() -> Option<Profile>,
     ) -> Self {
@@ -259,7 +262,7 @@ impl Reply {
     }
 
     /// The reply for the state machine; `None` for replies to requests that it never makes.
-    pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
+    pub fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {
             Self::Granted { token } => tenure_core::Reply::Granted { token: *token },
             Self::Not(shown) => tenure_core::Reply::Not(shown.sight),

@@ -126,7 +126,7 @@ impl Plan {
     pub fn call_done(&self, begin: SimTime, asks: Asking, requests: u32) -> SimTime {
         let each = match asks {
             Asking::Acquire => self.acquire_costs,
-            Asking::Renew | Asking::Release => 1,
+            Asking::Look | Asking::Renew | Asking::Release => 1,
         };
         self.done(begin, WHOLE * u64::from(each) * (u64::from(requests) + 1) / 2)
     }

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::model::{Ask, Model, Reply, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use crate::plan::draw::Draw;
-use crate::trace::{Answer, Asked, Kept, Reason};
+use crate::trace::{Answer, Asked, Reason};
 
 /// One life of a candidate.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl<M: Model> Flag<M> {
                     self.ask(Want::GiveBack);
                 }
             }
-            (Want::Take | Want::Keep, StoreAnswer::Renewed) => {
+            (Want::Take | Want::Keep, StoreAnswer::Renewed { past_is_watched: true }) => {
                 let renewed = self.leads.map(|token| Output::Renewed(lead(token)));
                 self.outputs.extend(renewed);
             }
@@ -240,7 +240,7 @@ impl<M: Model> Algorithm for Flag<M> {
             Input::Reply { id, reply } => self.answered(now, id, reply),
             Input::Hint => self.reconnected(now),
             Input::Wake => self.wake(now),
-            Input::Drained => {}
+            Input::Drained | Input::Resumed => {}
         }
     }
 
@@ -263,7 +263,7 @@ impl<M: Model> Algorithm for Flag<M> {
         Served { reply, hints: false, granted: matches!(answer, StoreAnswer::Granted { .. }) }
     }
 
-    fn kept(store: &M::Store) -> Option<Kept> {
+    fn kept(store: &M::Store) -> Option<Stored> {
         M::kept(store)
     }
 
