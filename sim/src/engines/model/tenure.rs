@@ -32,7 +32,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     const TIMERS: Timers = Timers::Boot;
 
     fn new(config: &Config, seed: u128) -> Self {
-        let candidate = Candidate::new(*config, NameId::new(seed), Seed::new(seed));
+        let candidate = Candidate::new(*config, NameId::from_bits(seed), Seed::new(seed));
         Self { candidate, now: Instant::ORIGIN, store: PhantomData }
     }
 
@@ -82,7 +82,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
         let moment = Moment {
             now: at.now,
             identity: at.server.into(),
-            fresh: Stamp::new(at.number.into()),
+            fresh: Stamp::from_bits(at.number.into()),
             first: at.first,
             trust_empty_store: at.trust_empty_store,
         };

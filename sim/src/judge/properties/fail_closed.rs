@@ -30,7 +30,6 @@ impl Property for FailClosed {
         About::of(PropertyName::FAIL_CLOSED)
             .resting_on(&[
                 Assumption::CandidateClocks,
-                Assumption::StoreClock,
                 Assumption::WallClock,
             ])
             .probed()

@@ -49,7 +49,6 @@ impl Property for MarginKept {
     fn about(&self) -> About {
         About::of(PropertyName::MARGIN_KEPT).resting_on(&[
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::WallClock,
         ])
     }

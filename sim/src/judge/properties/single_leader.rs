@@ -22,7 +22,6 @@ use crate::trace::{Event, Who};
 /// The assumptions of the theorem.
 pub(in crate::judge) const RESTS_ON: &[Assumption] = &[
     Assumption::CandidateClocks,
-    Assumption::StoreClock,
     Assumption::Waits,
     Assumption::LossIsFinal,
 ];
