@@ -231,6 +231,7 @@ impl super::Observed for Observed {
 
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.shows_all()?;
-        Ok(Steps { all: self.watch.steps(answers), has_gaps: true })
+        let all = self.watch.steps(answers);
+        Ok(Steps { all, stamped: Vec::new(), has_gaps: true })
     }
 }

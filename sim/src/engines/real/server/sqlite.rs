@@ -185,9 +185,9 @@ impl super::Observed for Observed {
         Ok(false)
     }
 
-    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+    fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.changes.read(&self.file())?;
-        Ok(Steps { all: self.changes.take(), has_gaps: true })
+        Ok(self.changes.take(answers))
     }
 }
 

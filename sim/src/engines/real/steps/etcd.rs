@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, EventType, WatchOptions};
 use tenure_servers::{EtcdServer, ServerError};
 
-use super::{Answers, Record, ServerTime, Step};
+use super::{Answers, Record, Step};
 use crate::engines::real::clock::wall_clock;
 use crate::trace::{Answer, Asked};
 use key::{LEADER, Leader, MARK, PREFIX, QUARANTINE};
@@ -280,21 +280,21 @@ fn steps(mut changes: Vec<Change>, answers: &Answers) -> Vec<Step> {
         }
         let before = record;
         let (holder, request, answer, after) = match what {
-            What::Granted { leader: Leader { token, holder }, waits } => {
+            What::Granted { leader: Leader { token, holder }, .. } => {
                 let seen = before.map_or(0, |before: Record| before.token);
-                let waits = answers.waits(token).unwrap_or(waits);
                 let ends = changes[place + 1..].iter().find_map(|change| match change.what {
                     What::Ended { leader } if leader.token == token => Some(change.at),
                     What::Ended { .. } | What::Granted { .. } => None,
                 });
-                let lease_end = ends.filter(|_| !answers.was_asked_for(token)).unwrap_or(NO_END);
-                let after = Record { token, holder, lease_end, ..Record::default() };
-                (holder, Asked::Acquire { seen }, Answer::Granted { token, waits }, after)
+                let ends_at = ends.filter(|_| answers.asked_for(token).is_none());
+                let ends_at = Some(ends_at.unwrap_or(NO_END));
+                let after = Record { token, holder, ends_at, ..Record::default() };
+                (holder, Asked::Acquire { seen, watched: None }, Answer::Granted { token }, after)
             }
             What::Ended { leader: Leader { token, holder } } => {
                 let Some(before) = before else { continue };
                 let after = Record { released: true, ..before };
-                if !answers.was_asked_for(token) {
+                if answers.asked_for(token).is_none() {
                     continue;
                 }
                 (holder, Asked::Release { token }, Answer::Released, after)
@@ -302,8 +302,7 @@ fn steps(mut changes: Vec<Change>, answers: &Answers) -> Vec<Step> {
         };
         record = Some(after);
         let after = record;
-        let (now, clock) = (at, ServerTime::default());
-        steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
+        steps.push(Step { at, holder, request, answer, before, after, server });
     }
     steps
 }

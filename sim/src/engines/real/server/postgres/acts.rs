@@ -18,7 +18,7 @@ const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM (SELECT *, pid 
     (SELECT l.pid FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.granted) AS locks \
     FROM pg_stat_activity) AS session \
     WHERE backend_type = 'client backend' AND application_name <> 'psql' \
-    AND (locks OR query ~ 'SET lease_end|_renew\\(') \
+    AND (locks OR query ~ 'told = l.asked|_renew\\(') \
     ORDER BY locks DESC, query_start DESC LIMIT 1) AS leader WHERE pg_terminate_backend(pid)";
 /// Another lock may be in the way: it is one of this operator's, which outlasts this wait.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'";
