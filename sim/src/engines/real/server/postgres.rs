@@ -188,7 +188,7 @@ impl super::Observed for Observed {
             sleep(Duration::from_millis(5));
         }
         table.read(server)?;
-        let is_set = clock.step(by_ms, || {
+        let is_set = clock.step(by_ms, |_| {
             let told = session.sql(TIME)?;
             let detail = || format!("{told:?} is no time");
             told.parse()

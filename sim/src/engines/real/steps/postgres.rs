@@ -166,7 +166,8 @@ impl Table {
         let hex = holder.strip_prefix("\\x").ok_or("a holder is not hexadecimal")?;
         let holder = u128::from_str_radix(hex, 16)?;
         let marked_at = *self.marked.entry((holder, number)).or_insert(at);
-        let lease = Record { token, holder, number, ttl, quarantine, released, ..Record::default() };
+        let lease =
+            Record { token, holder, number, ttl, quarantine, released, ..Record::default() };
         Ok(Record { marked_at, ..lease })
     }
 }
@@ -256,8 +257,11 @@ mod tests {
     fn a_server_that_is_another_or_has_lost_a_grant_stamps_its_past() {
         let pasts = [("a", "r"), ("b", "s"), ("b", "t"), ("b", "t")]
             .map(|(identity, stamp)| past(&format!("{identity:?}"), &format!("{stamp:?}"), 0));
-        let entries: Vec<_> =
-            pasts.iter().zip(1..).map(|(row, id)| format!("{id}|{id}|leases_past||{row}")).collect();
+        let entries: Vec<_> = pasts
+            .iter()
+            .zip(1..)
+            .map(|(row, id)| format!("{id}|{id}|leases_past||{row}"))
+            .collect();
         let stamped = table(&entries).take(&Answers::default()).stamped;
         let seen: Vec<_> = stamped.iter().map(|stamped| (stamped.at, stamped.knew_more)).collect();
         assert_eq!(seen, [(1, false), (2, false), (3, true)]);

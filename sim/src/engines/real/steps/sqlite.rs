@@ -143,7 +143,8 @@ impl Changes {
     /// Reads the changes of the file that were not read yet.
     pub(in super::super) fn read(&mut self, file: &Path) -> Result<(), ServerError> {
         let connection = Connection::open(file).map_err(failed)?;
-        let select = "SELECT id, millis, row_of, before, after FROM changes WHERE id > ?1 ORDER BY id";
+        let select =
+            "SELECT id, millis, row_of, before, after FROM changes WHERE id > ?1 ORDER BY id";
         let mut select = connection.prepare(select).map_err(failed)?;
         let change = |row: &rusqlite::Row<'_>| {
             let millis = row.get::<_, i64>(1)?.unsigned_abs();
@@ -175,7 +176,8 @@ impl Changes {
     fn changed(&mut self, change: &Change) -> Result<(), Box<dyn std::error::Error>> {
         let at = self.clock.machine(change.millis.saturating_mul(1_000));
         if change.row_of == "past" {
-            let PastRow { identity, stamp, watched, longest } = serde_json::from_str(&change.after)?;
+            let PastRow { identity, stamp, watched, longest } =
+                serde_json::from_str(&change.after)?;
             let (identity, stamp) = (Some(identity), Some(stamp));
             let after = Past { identity, stamp, stamped_at: 0, watched, longest };
             self.stamped.extend(self.past.becomes(at, after, self.server));
@@ -199,7 +201,8 @@ impl Changes {
         let clock = self.clock;
         let marked = self.marked.entry((holder, number));
         let marked_at = *marked.or_insert_with(|| clock.machine(written));
-        let lease = Record { token, holder, number, ttl, quarantine, released, ..Record::default() };
+        let lease =
+            Record { token, holder, number, ttl, quarantine, released, ..Record::default() };
         Ok(Record { marked_at, ..lease })
     }
 }

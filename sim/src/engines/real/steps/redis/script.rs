@@ -35,8 +35,7 @@ pub(super) struct Says {
 impl Script {
     /// Its answer, by the past that it has left; `None` if that can't be known.
     pub(super) fn answer(&self, before: Option<Record>, past: &Past) -> Option<Answer> {
-        let past_is_watched =
-            |quarantine| !self.knows_past || past.is_watched(quarantine);
+        let past_is_watched = |quarantine| !self.knows_past || past.is_watched(quarantine);
         let held = |token| before.filter(|before| before.is_held(self.holder, token));
         Some(match (self.request, self.wrote) {
             (Asked::Acquire { .. }, Some(record)) => Answer::Granted { token: record.token },
@@ -62,7 +61,8 @@ impl Script {
         let Says { number, lost, quarantine, .. } = self.says;
         let last = before.map_or(0, |before| before.token);
         let past_is_watched = past.is_watched(quarantine);
-        let must_wait = seen > last && lost != Some(last) || past.stamp.is_none() || !past_is_watched;
+        let must_wait =
+            seen > last && lost != Some(last) || past.stamp.is_none() || !past_is_watched;
         let own = before.filter(|before| before.is_held(self.holder, before.token));
         match own {
             _ if must_wait => Some(Answer::Not { past_is_watched }),
