@@ -8,7 +8,8 @@ mod planted;
 
 use planted::{
     AnyCandidateKnowsTheLastTenure, Bug, CountedFromTheReply, DrainsForLonger, EndsTwice,
-    LateRenewalCounts, LeadsUnasked, NoQuarantine, Planted, ReleasesAtOnce, TokensStartOver,
+    GivesAStampTwice, LateRenewalCounts, LeadsUnasked, Planted, ReleasesAtOnce, TokensStartOver,
+    WatchesHalfOfTheQuarantine, WatchesHalfOfTheTtl,
 };
 
 /// Bounds that are small enough for every run of the tests.
@@ -168,13 +169,22 @@ fn a_missing_drift_allowance_is_caught() {
 }
 
 #[test]
-fn an_ignored_quarantine_is_caught() {
+fn a_watch_of_half_the_ttl_is_caught() {
+    assert_eq!(broken::<WatchesHalfOfTheTtl>(&with(Faults::default())), PropertyName::FAIL_CLOSED);
+}
+
+#[test]
+fn a_watch_of_half_the_quarantine_is_caught() {
     let bounds = with(Faults { store_losses: 1, ..Faults::default() });
-    let property = broken::<NoQuarantine>(&bounds);
-    assert!(
-        [PropertyName::SINGLE_LEADER, PropertyName::STORE_LOSS_QUARANTINE].contains(&property),
-        "{property}"
-    );
+    let property = broken::<WatchesHalfOfTheQuarantine>(&bounds);
+    assert_eq!(property, PropertyName::STORE_LOSS_QUARANTINE);
+}
+
+#[test]
+fn a_stamp_given_twice_is_caught() {
+    let twice = Faults { store_losses: 2, ..Faults::default() };
+    let bounds = Bounds { ttl: Ttl::TwoTicks, most_faults: 2, ..with(twice) };
+    assert_eq!(broken::<GivesAStampTwice>(&bounds), PropertyName::STORE_LOSS_QUARANTINE);
 }
 
 #[test]
@@ -233,5 +243,5 @@ fn a_store_loss_is_waited_out_within_five_ticks() {
     };
     let report = run(&bounds, 2_000_000, 2).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
-    assert!(report.met.iter().any(|met| met.contains("leads by the grant of such a server")));
+    assert!(report.met.iter().any(|met| met.contains("leads by the grant of a server")));
 }
