@@ -3,9 +3,9 @@
 //! Why these settings? All events happen at whole ticks of 50 ms of true time. In one tick a clock counts 45, 50 or 55
 //! ms: the drift bound is 10 %, and both of its ends are whole nanoseconds. A TTL of 220 ms is then four ticks of the
 //! fastest clock that watches a lease, and the 180 ms of a claim are four ticks of the slowest leader's clock. With no
-//! stop margin, a claim ends one nanosecond before the tick at which its lease may be taken, so the smallest error in the
-//! formula for the claim's end violates a property. A TTL of two ticks halves all of this: in the same number of ticks, a
-//! search sees twice as many leases end.
+//! stop margin, a claim ends one nanosecond before the tick at which its lease may be taken, so the smallest error in
+//! the formula for the claim's end violates a property. A TTL of two ticks halves all of this: in the same number of
+//! ticks, a search sees twice as many leases taken.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub struct Faults {
     pub rate_changes: u8,
 }
 
-/// The rates that candidates' clocks may have, and keep unless a fault changes them. Nothing rests on the store's clock.
+/// The rates that candidates' clocks may have, and keep unless a fault changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rates {
@@ -135,7 +135,8 @@ impl Bounds {
         (Duration::from_millis(renewal), Duration::from_millis(timeout))
     }
 
-    /// The least true time in which a candidate watches a lease, or a store's past: all quarantines are as long as the TTL.
+    /// The least true time, in nanoseconds, in which a candidate watches a lease, or a past: the quarantine is as long as
+    /// the TTL.
     pub(super) fn shortest_watch(&self) -> u64 {
         on_fastest_clock(self.ttl.length())
     }

@@ -2,13 +2,14 @@
 //! first of them.
 //!
 //! - Candidates have no order: each becomes one number, and the numbers are sorted.
-//! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A token
-//!   that the store's clock has not passed yet keeps its distance from that clock, because the next token may have to be
-//!   above it.
+//! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A
+//!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may have
+//!   to be above it.
 //! - An instant counts by its distance from the reading of its clock. All clocks show multiples of 5 ms, so an instant
 //!   is rounded up to such a multiple; this also removes the jitter. Instants that are further in the past than the
 //!   longest duration count as equal.
 //! - Of the time for which a past was watched, the store only distinguishes nothing, a part and all.
+//! - What is in a reply does not count if the candidate no longer acts on it.
 //! - A candidate's past random draws and the time of its last input do not count. Nor does its number of failures in a
 //!   row, because there is only one retry delay ([`Bounds::config`]).
 //!
@@ -81,7 +82,8 @@ impl<'a, S: Subject> View<'a, S> {
             add(node.ended);
             add(node.work.map(|work| work.token));
         }
-        state.messages.iter().flat_map(tokens_of).for_each(add);
+        let messages = state.messages.iter().filter(|one| !is_stray(&state.nodes[one.node], one));
+        messages.flat_map(tokens_of).for_each(add);
         for node in &state.nodes {
             tokens.extend(node.local.words.0.iter().filter_map(|word| match word {
                 Word::Token(token) => Some(*token),
@@ -125,7 +127,8 @@ impl<'a, S: Subject> View<'a, S> {
                 all.add(1 + u64::from(lease.released));
                 all.add(self.token(Some(lease.token)));
                 all.add_hash(&(lease.ttl, lease.quarantine));
-                all.add(self.ticks_since(store.marked));
+                // Nobody leads under a lease that was given back.
+                all.add(if lease.released { 0 } else { self.ticks_since(store.marked) });
                 all.add(self.age_from_now_on(lease.written));
             }
         }
@@ -227,16 +230,22 @@ impl<'a, S: Subject> View<'a, S> {
         sent: &[&Message],
         names: &mut Names,
     ) -> u64 {
+        if is_stray(node, message) {
+            return 0;
+        }
         let mut all = Encoded::default();
-        let is_alive = message.life == node.life;
-        all.add(is_alive.into());
-        all.add(if is_alive {
-            names.request(message.id.get())
-        } else {
+        if message.life < node.life {
             // No process waits for the reply, but the store compares the numbers of one holder's requests.
             let is_older = |one: &&&Message| one.life == message.life && one.id < message.id;
-            sent.iter().filter(is_older).count() as u64
-        });
+            all.add(1 + sent.iter().filter(is_older).count() as u64);
+        } else {
+            all.add(0);
+            all.add(if has_relevant_id(node, message) {
+                names.request(message.id.get())
+            } else {
+                0
+            });
+        }
         match message.body {
             Body::Request(request) => self.request(request, names, &mut all),
             Body::Reply(reply) => self.reply(reply, names, &mut all),
@@ -395,6 +404,37 @@ fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     }
 }
 
+/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests, besides the id of its
+/// last request of all.
+fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
+    let ids = || {
+        node.local.words.0.iter().filter_map(|word| match word {
+            Word::Request(id) => Some(*id),
+            _ => None,
+        })
+    };
+    let own = message.id.get();
+    let last = ids().max() == Some(own);
+    message.life == node.life && ids().filter(|id| *id == own).count() > usize::from(last)
+}
+
+/// Whether nothing comes of a message but its arrival. The answer to a release is a hint, whenever it arrives.
+fn is_stray<S>(node: &Node<S>, message: &Message) -> bool {
+    match message.body {
+        Body::Request(_) | Body::Reply(Reply::Released) => false,
+        Body::Reply(_) => !is_awaited(node, message),
+    }
+}
+
+/// Whether the candidate or the store compares a message's id with others.
+fn has_relevant_id<S>(node: &Node<S>, message: &Message) -> bool {
+    let is_number = match message.body {
+        Body::Request(Request::Acquire(_) | Request::Renew { .. }) => true,
+        Body::Request(_) | Body::Reply(_) => false,
+    };
+    message.life == node.life && (is_number || is_awaited(node, message))
+}
+
 /// Whether a lease may get that mark again: by a duplicate of the acquire that won it, after a loss of data.
 fn may_return<S>(state: &State<S>, (holder, number): (u64, u64)) -> bool {
     state.messages.iter().any(|message| match message.body {
@@ -424,12 +464,14 @@ impl Names {
             Word::Request(id) => Some(*id),
             _ => None,
         }));
-        requests.extend(sent.iter().filter(|one| one.life == node.life).map(|one| one.id.get()));
+        requests
+            .extend(sent.iter().filter(|one| has_relevant_id(node, one)).map(|one| one.id.get()));
         requests.sort_unstable_by(|one, other| other.cmp(one));
         requests.dedup();
-        let mark = state.store.record.map_or((0, 0), |lease| {
-            (short_holder(lease.holder.to_bits()), lease.number.get())
-        });
+        let mark = state
+            .store
+            .record
+            .map_or((0, 0), |lease| (short_holder(lease.holder.to_bits()), lease.number.get()));
         let stamp = state.store.past.map_or(u128::MAX, |past| past.stamp.to_bits());
         Self {
             holders: smallvec![mark.0],

@@ -2,8 +2,8 @@
 //!
 //! Their names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so the
 //! state itself keeps the history that the judge needs: the newest tenure under which a candidate could write, the
-//! highest token, the newest tenure that each life has lost, the tick at which the lease's mark was written, and that of a
-//! server's first step. `own-lease-only` itself judges the steps of the store.
+//! highest token, the newest tenure that each life has lost, and the ticks of the lease's mark and of a server's first
+//! step. `own-lease-only` itself judges the steps of the store.
 
 use tenure_core::contract::Record;
 use tenure_core::{Acquire, Reply, Request, Sight, Token};
@@ -94,8 +94,9 @@ fn lease_outlives_claim<S>(
     let margin = on_fastest_clock(bounds.margin.length());
     ensure(remains > margin, PropertyName::MARGIN_KEPT, || {
         let [remains, margin] = [remains, margin].map(|nanos| nanos / 1_000_000);
+        let leads = format!("n{index} leads under token {token}");
         format!(
-            "n{index} leads under token {token}, and its lease may be taken in {remains} ms; the stop margin takes {margin} ms"
+            "{leads}; its lease may be taken in {remains} ms, the stop margin takes {margin} ms"
         )
     })
 }
@@ -154,12 +155,12 @@ pub(super) struct Served {
 pub(super) fn store_step(
     bounds: &Bounds,
     store: &mut Store,
-    served: Served,
+    served: &Served,
     seen: &mut Seen,
 ) -> Result<(), Broken> {
-    own_lease_only(bounds, store, &served)?;
+    own_lease_only(bounds, store, served)?;
     match (served.request, served.reply) {
-        (_, Reply::Granted { token }) => return granted(bounds, store, &served, token, seen),
+        (_, Reply::Granted { token }) => return granted(bounds, store, served, token, seen),
         (_, Reply::Not(Sight { past: Some(_), .. })) => seen.met(Condition::RefusedByThePast),
         (_, Reply::Not(Sight { past: None, .. })) => seen.met(Condition::StaleRefused),
         (_, Reply::At(Sight { record: Some(lease), .. })) if !lease.released => {

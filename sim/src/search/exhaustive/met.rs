@@ -47,7 +47,10 @@ const ALL: [(Condition, &str); 21] = [
     (Condition::RefusedByThePast, "an acquire is refused because nobody has watched the past"),
     (Condition::LeaderToldOfAPast, "a leader is told of a past that nobody has watched"),
     (Condition::LeaderWatchedThePast, "a leader's renewal tells that the past was watched"),
-    (Condition::LedByAnotherServer, "a candidate leads by the grant of a server that took the store's place"),
+    (
+        Condition::LedByAnotherServer,
+        "a candidate leads by the grant of a server that took the store's place",
+    ),
     (Condition::LedAfterAnother, "a candidate leads after another tenure"),
 ];
 

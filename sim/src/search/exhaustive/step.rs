@@ -146,7 +146,7 @@ impl<S: Subject> Step<'_, S> {
         }
         store.first_step.get_or_insert(*tick);
         let served = Served { tick: *tick, record, marked, request, reply };
-        judge::store_step(self.bounds, store, served, self.seen)?;
+        judge::store_step(self.bounds, store, &served, self.seen)?;
         let node = &nodes[message.node];
         let is_alive = node.life == message.life;
         if !is_alive || node.pending.is_none_or(|(id, _)| id != message.id) {

@@ -30,7 +30,7 @@ pub(super) enum Word {
     Instant(u64),
     /// A holder id, as its 64-bit fingerprint.
     Holder(u64),
-    /// The mark of a lease that is watched: its holder id, and the number of a request, which may be another candidate's.
+    /// The mark of a lease that is watched: its holder id, and the number of a request, often another candidate's.
     Mark(u64, u64),
     /// A stamp: the numbers of stamps are small, and holder ids are random.
     Stamp(u64),
@@ -130,7 +130,9 @@ impl Hasher for WordHasher<'_> {
     }
 
     fn write_u128(&mut self, value: u128) {
-        self.push(u64::try_from(value).map_or_else(|_| Word::Holder(short_holder(value)), Word::Stamp));
+        self.push(
+            u64::try_from(value).map_or_else(|_| Word::Holder(short_holder(value)), Word::Stamp),
+        );
     }
 
     fn write_usize(&mut self, value: usize) {
