@@ -11,6 +11,7 @@
 )]
 
 mod draw;
+mod elections;
 mod kept;
 mod world;
 

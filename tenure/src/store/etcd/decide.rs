@@ -118,3 +118,111 @@ impl Decision {
         self.change != Change::None || self.past.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure_core::{Acquire, HolderId, NameId, RequestId, Token, UnwatchedPast, WatchedStamp};
+
+    use super::super::record::History;
+    use super::super::state::Found;
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(15);
+    const OLD: Stamp = Stamp::from_bits(1);
+
+    /// At revision 30, with a past that was watched.
+    fn state() -> State {
+        let past =
+            Past { identity: 5, stamp: OLD, watched: TTL, longest: Duration::ZERO, purged: None };
+        let value = History { past, offset: 100, index: 20 };
+        State {
+            leader: None,
+            election: None,
+            history: Some(Found { value, modified: 10 }),
+            cluster: 5,
+            term: 2,
+            revision: 30,
+            index: Some(40),
+        }
+    }
+
+    fn asks() -> Acquire {
+        Acquire {
+            holder: HolderId::from_bits(7),
+            number: RequestId::new(1).unwrap(),
+            seen: None,
+            lost: None,
+            mark: None,
+            stamp: None,
+            ttl: TTL,
+            quarantine: TTL,
+            name: NameId::from_bits(1),
+        }
+    }
+
+    /// At 700 us after 1970.
+    fn decided(state: &State, asks: Acquire, trust_empty_store: bool) -> Decision {
+        let (wall, fresh) = (Instant::from_nanos(700_000), Stamp::from_bits(2));
+        decide(state, Request::Acquire(asks), Asking { wall, fresh, trust_empty_store })
+    }
+
+    fn granted(decided: &Decision) -> Option<u64> {
+        let Reply::Granted { token } = decided.reply else { return None };
+        assert_eq!(decided.record.map(|record| record.token), Some(token));
+        Some(token.get())
+    }
+
+    #[test]
+    fn a_token_is_the_next_revision_plus_the_offset() {
+        let found = decided(&state(), asks(), false);
+        assert_eq!((granted(&found), found.change), (Some(131), Change::Granted));
+        assert_eq!(found.record.unwrap().written, Instant::from_nanos(700_000));
+        let mut purged = state();
+        purged.history.as_mut().unwrap().value.past.purged = Token::new(500);
+        let seen = Acquire { seen: Token::new(500), ..asks() };
+        assert_eq!(granted(&decided(&purged, seen, false)), Some(501));
+        let mut far = state();
+        far.history.as_mut().unwrap().value.offset = LARGEST_TIME;
+        assert_eq!(granted(&decided(&far, asks(), false)), Some(LARGEST_TIME));
+    }
+
+    #[test]
+    fn another_cluster_begins_a_past_with_an_offset_of_its_own() {
+        let other = State { cluster: 6, ..state() };
+        let found = decided(&other, asks(), true);
+        let Reply::Not(sight) = found.reply else { panic!("{found:?}") };
+        let (stamp, longest) = (Stamp::from_bits(2), Duration::ZERO);
+        assert_eq!(sight.past, Some(UnwatchedPast { stamp, longest }));
+        let (past, offset) = found.past.unwrap();
+        assert_eq!((past.identity, past.stamp, past.watched), (6, stamp, Duration::ZERO));
+        assert_eq!(offset, 700);
+        let mut ahead = other;
+        ahead.history.as_mut().unwrap().value.offset = 800;
+        assert_eq!(decided(&ahead, asks(), true).past.unwrap().1, 800, "it never falls");
+    }
+
+    #[test]
+    fn trust_applies_to_new_prefixes_only() {
+        let empty = State { history: None, ..state() };
+        let found = decided(&empty, asks(), true);
+        assert_eq!((granted(&found), found.past.unwrap().1), (Some(731), 700));
+        assert_eq!(granted(&decided(&empty, asks(), false)), None);
+    }
+
+    #[test]
+    fn a_watch_that_nobody_needs_is_not_written() {
+        let watched = |time| WatchedStamp { stamp: OLD, time };
+        let told = |state: &State, time| {
+            let stamp = Some(watched(time));
+            decided(state, Acquire { stamp, ..asks() }, false).past.map(|(past, _)| past.watched)
+        };
+        let mut unwatched = state();
+        unwatched.history.as_mut().unwrap().value.past.watched = Duration::ZERO;
+        assert_eq!(told(&unwatched, TTL), Some(TTL));
+        let mut settled = state();
+        settled.history.as_mut().unwrap().value.past.longest = TTL;
+        assert_eq!(told(&settled, TTL * 2), None);
+    }
+}
