@@ -215,6 +215,19 @@ pub enum Answer {
     Other,
 }
 
+impl Answer {
+    /// Whether the store's past is watched, if the answer tells that.
+    pub(crate) const fn past_is_watched(self) -> Option<bool> {
+        match self {
+            Self::Granted { .. } => Some(true),
+            Self::Not { past_is_watched }
+            | Self::At { past_is_watched }
+            | Self::Renewed { past_is_watched } => Some(past_is_watched),
+            Self::Superseded | Self::Released | Self::NotHeld | Self::Other => None,
+        }
+    }
+}
+
 /// An election's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
