@@ -1,11 +1,10 @@
 //! Records with a longer name or longer metadata than any candidate has, and other damage: only their election is
 //! refused.
 
-use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory};
 use tenure::store::{Message, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
-use super::support::{acquire, at, call, granted, held, leads_all, local, release, renew, server};
+use super::support::{acquire, at, call, granted, held, leads_all, release, renew, server};
 
 /// The sessions of the store.
 fn sessions(server: &PostgresServer) -> String {
@@ -15,10 +14,13 @@ fn sessions(server: &PostgresServer) -> String {
 }
 
 /// Refuses looks at the damaged record of a live lease, over the connection that serves others meanwhile.
-async fn refuses_only_its_election(server: &PostgresServer, store: &impl Store) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_record_refuses_only_its_election() {
+    let server = server();
+    let store = &at(server.port());
     let (token, _) = granted(store, acquire(1, None)).await;
     let healthy = leads_all(store, 1).await;
-    let before = sessions(server);
+    let before = sessions(&server);
     for damage in [
         "name = decode(repeat('61', 129), 'hex')",
         "metadata = decode(repeat('61', 4097), 'hex')",
@@ -39,7 +41,7 @@ async fn refuses_only_its_election(server: &PostgresServer, store: &impl Store) 
             assert_eq!(store.call(key, renewal.clone()).await.unwrap(), Reply::Renewed);
         }
     }
-    assert_eq!(sessions(server), before, "the connection was replaced");
+    assert_eq!(sessions(&server), before, "the connection was replaced");
     let messages = server.sql("SELECT count(*) FROM tenure.leases_messages").unwrap();
     assert_eq!(messages.trim(), "0", "a message that was refused was sent");
     // The next grant replaces the profile.
@@ -50,18 +52,5 @@ async fn refuses_only_its_election(server: &PostgresServer, store: &impl Store) 
     server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'job'").unwrap();
     let error = call(store, Request::Observe).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
-    assert_eq!(sessions(server), before, "the connection was replaced");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_record_refuses_only_its_election() {
-    let server = server();
-    refuses_only_its_election(&server, &at(server.port())).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn also_behind_advisory_locks() {
-    let server = server();
-    let config = AdvisoryConfig::new(local(server.port()).trust_empty_store(true));
-    refuses_only_its_election(&server, &PostgresAdvisory::new(config)).await;
+    assert_eq!(sessions(&server), before, "the connection was replaced");
 }

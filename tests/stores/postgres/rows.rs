@@ -1,31 +1,13 @@
 //! Servers for every row of the store contract, whose data survives a restart or is lost in one of two ways.
 
-use tenure::store::Store;
-use tenure::store::postgres::{
-    AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig, Takeover,
-};
+use tenure::store::postgres::Postgres;
 use tenure_servers::PostgresServer;
 use tenure_sim::conformance::{Data, Mishap, Row, check};
 
 use super::support::{Place, SOON, at, local, server};
 
-pub(crate) fn place() -> Place {
-    of(Postgres::new)
-}
-
-/// The same under advisory locks. One session has all of them, and hands them from holder to holder as the
-/// leases go.
-pub(crate) fn advisory() -> Place {
-    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config)))
-}
-
-/// The same with takeovers at once.
-pub(crate) fn advisory_immediate() -> Place {
-    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config).takeover(Takeover::Immediate)))
-}
-
 /// The tables may be emptied, and the server restarted.
-fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
+pub(crate) fn place() -> Place {
     let empty = |server: &mut PostgresServer, data: Data| {
         if data == Data::Lost {
             server.sql("TRUNCATE tenure.leases, tenure.leases_history").unwrap();
@@ -33,7 +15,7 @@ fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
         server.restart().unwrap();
     };
     // On a slow disk, concurrent requests wait longer than the default of 50 ms for each other's commits.
-    let connect = move |server: &PostgresServer| store(local(server.port()).lock_timeout(SOON));
+    let connect = |server: &PostgresServer| Postgres::new(local(server.port()).lock_timeout(SOON));
     let slow = |server: &mut PostgresServer, is_slow| {
         if is_slow { server.pause() } else { server.resume() }.unwrap();
     };

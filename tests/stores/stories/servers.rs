@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure::Config;
 use tenure::store::AnyStore;
 use tenure::store::etcd::Etcd;
-use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory};
+use tenure::store::postgres::Postgres;
 use tenure_servers::{EtcdServer, PostgresServer, RedisServer, Reply as Raw};
 use tenure_sim::conformance::{Data, Mishap};
 
@@ -33,15 +33,6 @@ pub(super) fn postgres() -> TestServer {
     let connect = |port, empty: EmptyStore| {
         let config = postgres::support::local(port);
         AnyStore::new(Postgres::new(config.trust_empty_store(empty.is_trusted())))
-    };
-    TestServer::new(postgres::support::server(), connect, 2)
-}
-
-pub(super) fn postgres_advisory() -> TestServer {
-    let connect = |port, empty: EmptyStore| {
-        let config = postgres::support::local(port).trust_empty_store(empty.is_trusted());
-        let config = AdvisoryConfig::new(config).lock("job", postgres::advisory::LOCK).unwrap();
-        AnyStore::new(PostgresAdvisory::new(config))
     };
     TestServer::new(postgres::support::server(), connect, 2)
 }
