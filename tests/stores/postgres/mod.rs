@@ -5,11 +5,11 @@
 
 mod blocked;
 mod few_slots;
-mod history;
 mod locks;
 mod messages;
 mod old_lock;
 mod oversized;
+mod past;
 mod poolers;
 mod promoted;
 mod refusals;

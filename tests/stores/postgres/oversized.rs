@@ -4,7 +4,9 @@
 use tenure::store::{Message, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
-use super::support::{acquire, at, call, granted, held, leads_all, release, renew, server};
+use super::support::{
+    RENEWED, acquire, at, call, granted, held, leads_all, release, renew, server,
+};
 
 /// The sessions of the store.
 fn sessions(server: &PostgresServer) -> String {
@@ -18,7 +20,7 @@ fn sessions(server: &PostgresServer) -> String {
 async fn a_damaged_record_refuses_only_its_election() {
     let server = server();
     let store = &at(server.port());
-    let (token, _) = granted(store, acquire(1, None)).await;
+    let token = granted(store, acquire(1, None)).await;
     let healthy = leads_all(store, 1).await;
     let before = sessions(&server);
     for damage in [
@@ -36,9 +38,9 @@ async fn a_damaged_record_refuses_only_its_election() {
             assert!(error.to_string().contains("128"), "{error}");
         }
         // The leader leads on, and so do others.
-        assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(store, renew(1, token)).await.unwrap(), RENEWED);
         for (key, renewal) in &healthy {
-            assert_eq!(store.call(key, renewal.clone()).await.unwrap(), Reply::Renewed);
+            assert_eq!(store.call(key, renewal.clone()).await.unwrap(), RENEWED);
         }
     }
     assert_eq!(sessions(&server), before, "the connection was replaced");

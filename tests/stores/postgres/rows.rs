@@ -10,7 +10,7 @@ use super::support::{Place, SOON, at, local, server};
 pub(crate) fn place() -> Place {
     let empty = |server: &mut PostgresServer, data: Data| {
         if data == Data::Lost {
-            server.sql("TRUNCATE tenure.leases, tenure.leases_history").unwrap();
+            server.sql("TRUNCATE tenure.leases, tenure.leases_past").unwrap();
         }
         server.restart().unwrap();
     };
@@ -34,15 +34,14 @@ pub(crate) fn trusting() -> Place {
 
 pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
     let sql = match mishap {
-        Mishap::LeasesEnd => "UPDATE tenure.leases SET lease_end = 1",
-        Mishap::LongTime => "UPDATE tenure.leases_history SET known_since = 1",
-        Mishap::OtherServer => "UPDATE tenure.leases_history SET identity = ''another''",
-        Mishap::HistoryLost => "DELETE FROM tenure.leases_history",
-        Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_history",
+        Mishap::LongTime => "UPDATE tenure.leases_past SET watched = 4503599627370496",
+        Mishap::OtherServer => "UPDATE tenure.leases_past SET identity = ''another''",
+        Mishap::PastLost => "DELETE FROM tenure.leases_past",
+        Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_past",
     };
     // Before the first request there is no table, and so no data to change.
     let sql = format!(
-        "DO $$ BEGIN IF to_regclass('tenure.leases_history') IS NOT NULL THEN \
+        "DO $$ BEGIN IF to_regclass('tenure.leases_past') IS NOT NULL THEN \
          EXECUTE '{sql}'; END IF; END $$"
     );
     server.sql(&sql).unwrap();
@@ -50,7 +49,7 @@ pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
 
 /// Another cluster may be put in the place of the old one.
 #[test]
-fn a_new_cluster_makes_wait() {
+fn a_new_cluster_is_to_be_watched() {
     let replaced = |server: &mut PostgresServer, _| server.replace().unwrap();
     let connect = |server: &PostgresServer| Postgres::new(local(server.port()));
     check(Row::Loss, || Place::of(server(), connect).replaced(replaced).place());

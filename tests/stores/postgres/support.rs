@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use tenure::runtime::{self, Runtime, TokioRuntime};
-use tenure::store::Request;
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::{Candidate, Config};
 use tenure_servers::{PostgresServer, Proxy};
@@ -68,11 +67,4 @@ pub(crate) async fn sessions(server: &PostgresServer, state: &str, wanted: usize
         }
     })
     .await;
-}
-
-/// Lets the store find out that its server is near: of so many looks, which write nothing, one is quick.
-pub(crate) async fn is_known_to_be_near(store: &Postgres) {
-    for _ in 0..100 {
-        call(store, Request::Observe).await.unwrap();
-    }
 }

@@ -39,7 +39,7 @@ async fn a_full_notification_queue_delays_no_release() {
     deaf.batch_execute("LISTEN other").await.unwrap();
     deaf.batch_execute("BEGIN; SELECT 1").await.unwrap();
     server.sql(NOTIFICATIONS).unwrap();
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
     assert!(is_quiet(&mut hints).await, "nothing more was put into the queue");
     deaf.batch_execute("ROLLBACK").await.unwrap();
@@ -50,7 +50,7 @@ async fn a_full_notification_queue_delays_no_release() {
         }
     })
     .await;
-    let (token, _) = granted(&store, acquire(1, Some(token))).await;
+    let token = granted(&store, acquire(1, Some(token))).await;
     call(&store, release(1, token)).await.unwrap();
     soon(hints.next()).await.expect("a hint, now that there is room");
 }
@@ -61,7 +61,7 @@ async fn only_granted_roles_send_and_read_messages() {
     let server = server();
     server.sql("CREATE ROLE nobody LOGIN").unwrap();
     let store = at(server.port());
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     let mut inbox = pin!(store.messages(&job(), token));
     let sends = |text: &'static str| {
         let message = Message::new("channel", text).unwrap();

@@ -10,8 +10,8 @@ use tenure::{Candidate, Config};
 
 use super::child::{self, Teller};
 use super::support::{
-    Folder, SOON, acquire, call, config, granted, past_tenure, refuses, release, renew, soon, sql,
-    why,
+    Folder, RENEWED, SOON, acquire, call, config, granted, granted_after_a_watch, past_tenure,
+    refuses, release, renew, soon, sql, vacant, why,
 };
 
 /// On a line of its own, whatever the test harness has begun to write.
@@ -106,13 +106,12 @@ fn stuck() {
     connection
         .execute_batch(
             "PRAGMA cache_size = 2; BEGIN IMMEDIATE;
-             UPDATE elections SET token = token + 1, holder = zeroblob(16), released = 0,
-                 lease_end = 4000000000000000, ttl = 4000000000000000;
-             UPDATE history SET known_since = 1;
+             UPDATE elections SET token = token + 1, holder = zeroblob(16), released = 0;
+             UPDATE past SET watched = 0;
              WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 500)
              INSERT INTO elections
-                 (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
-                 SELECT 'other-' || i, 1, zeroblob(16), 0, 0, 0, '', zeroblob(4000), 0
+                 (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+                 SELECT 'other-' || i, 1, zeroblob(16), 1, 0, 0, 0, 0, '', zeroblob(4000)
                  FROM number;",
         )
         .unwrap();
@@ -139,10 +138,10 @@ async fn a_killed_transaction_leaves_nothing_behind() {
         _ => false,
     };
     refuses(&impatient, &[acquire(2, Some(last))], locked).await;
-    assert_eq!(call(&impatient, Request::Observe).await.unwrap(), Reply::Vacant);
+    vacant(&impatient).await;
 
     stuck.kill();
-    let (token, _) = granted(&impatient, acquire(2, Some(last))).await;
+    let token = granted(&impatient, acquire(2, Some(last))).await;
     assert!(token > last);
     let count = "SELECT count(*) FROM elections";
     let count: i64 = folder.sql().query_row(count, [], |row| row.get(0)).unwrap();
@@ -172,16 +171,16 @@ async fn a_new_file_shares_nothing_with_the_old() {
     idle.reported("idle").expect("it got that far");
     // The files that SQLite keeps beside it stay: the log, and the memory that all users share.
     std::fs::remove_file(&folder.file).unwrap();
-    let (mut token, _) = granted(&new, acquire(1, None)).await;
+    let mut token = granted_after_a_watch(&new, acquire(1, None)).await;
     assert!(token > last);
     for number in 2..50 {
         let released = call(&new, release(number - 1, token)).await.unwrap();
         assert_eq!(released, Reply::Released);
-        (token, _) = granted(&new, acquire(number, Some(token))).await;
+        token = granted(&new, acquire(number, Some(token))).await;
     }
     let replaced = |error: &SqliteError| matches!(error, SqliteError::Replaced { .. });
     refuses(&old, &[Request::Observe], replaced).await;
-    assert_eq!(call(&old, renew(49, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&old, renew(49, token)).await.unwrap(), RENEWED);
     let whole = "PRAGMA integrity_check";
     let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
     assert_eq!(whole, "ok");
@@ -206,7 +205,7 @@ async fn an_abandoned_request_is_not_carried_out() {
         lock.execute_batch("ROLLBACK").unwrap();
     };
     let (answer, ()) = futures_util::future::join(call(&store, Request::Observe), unlock).await;
-    assert_eq!(answer.unwrap(), Reply::Vacant);
+    assert!(matches!(answer, Ok(Reply::At(shown)) if shown.incumbent().is_none()));
     granted(&store, acquire(3, Some(last))).await;
 }
 
@@ -220,7 +219,7 @@ async fn many_processes_may_create_the_file_concurrently() {
         let tokens: Vec<_> = answers
             .into_iter()
             .map(|answer| match answer {
-                Ok(Reply::Granted { token, .. }) => token,
+                Ok(Reply::Granted { token }) => token,
                 Ok(other) => panic!("{other:?}"),
                 Err(error) => panic!("{error}: {:?}", why(&error)),
             })
