@@ -8,8 +8,8 @@ use tenure_servers::PostgresServer;
 use tokio_postgres::Client;
 
 use super::support::{
-    RENEWED, SOON, acquire, after_watching, call, client, granted, held, local, release, renew,
-    server, sessions, shown,
+    RENEWED, SOON, acquire, after_watching, call, client, granted, held, local, look, release,
+    renew, server, sessions, shown,
 };
 
 const WAITS: &str = "wait_event_type = 'Lock'";
@@ -66,7 +66,7 @@ async fn requests_that_waited_see_what_was_committed() {
             other => panic!("refused, and not {other:?}"),
         }
         // The lease is taken from whoever has it now.
-        let now = shown(&store, acquire(1, None)).await;
+        let now = shown(&store, look(None)).await;
         token = granted(&store, after_watching(&acquire(1, now.sight.last), &now)).await;
     }
     // Without a change, they are carried out.

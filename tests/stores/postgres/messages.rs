@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig};
+use tenure::store::postgres::{LeaseTable, Postgres};
 use tenure::store::{Message, Request, StoreErrorKind};
 use tenure::{Candidate, Config, Tenure};
 use tenure_servers::PostgresServer;
 
-use super::support::{TTL, acquire, at, call, client, granted, held, local, release, server, soon};
+use super::support::{TTL, acquire, at, call, client, granted, local, release, server, soon};
 
 /// A function and a trigger, as the page shows them.
 fn shown() -> String {
@@ -221,31 +221,6 @@ async fn messages_are_utf_8_in_every_database() {
 
 const GONE: &str = "DROP FUNCTION tenure.leases_notify_json";
 const IS_THERE: &str = "SELECT to_regproc('tenure.leases_notify_json') IS NOT NULL";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_older_table_gets_the_function() {
-    let server = server();
-    let token = granted(&at(server.port()), acquire(1, None)).await;
-    server.sql(GONE).unwrap();
-    // Elections do without: a user that may not create it, or is not asked to.
-    let table = LeaseTable::default();
-    server.sql("CREATE ROLE app LOGIN").unwrap();
-    server.sql(&table.grants_sql("app")).unwrap();
-    let app = PostgresConfig::new("127.0.0.1", server.port(), "app").database("postgres");
-    let without = [Postgres::new(app), Postgres::new(local(server.port()).create_table(false))];
-    for store in without {
-        held(&store, Request::Observe).await;
-        assert_eq!(server.sql(IS_THERE).unwrap(), "f");
-    }
-    call(&at(server.port()), Request::Observe).await.unwrap();
-    assert_eq!(sends(&server), token.to_string());
-    let granted = "SELECT has_function_privilege('app', 'tenure.leases_notify_json(text, text, json)', 'EXECUTE')";
-    assert_eq!(server.sql(granted).unwrap(), "f");
-    // Or by a migration.
-    server.sql(GONE).unwrap();
-    server.sql(&table.schema_sql()).unwrap();
-    assert_eq!(sends(&server), token.to_string());
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_table_of_another_version_is_left_alone() {

@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use super::support::{
-    RENEWED, acquire, all_requests, answered, at, call, client, granted_in_the_end, local,
-    release, renew, server, soon,
+    RENEWED, acquire, all_requests, answered, at, call, client, granted_in_the_end, local, release,
+    renew, server, soon,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

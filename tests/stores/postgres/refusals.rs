@@ -8,8 +8,8 @@ use tenure::store::{Key, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{
-    RENEWED, SOON, acquire, all_requests, answered, at, call, client, granted,
-    granted_after_a_watch, held, local, port_that_answers, release, renew, server, soon,
+    RENEWED, SOON, acquire, after_watching, all_requests, answered, at, call, client, granted,
+    granted_after_a_watch, held, local, port_that_answers, release, renew, server, shown, soon,
     unused_port,
 };
 
@@ -100,7 +100,7 @@ async fn a_missing_function_is_named_or_made() {
     refuses(&strict, &all_requests(), StoreErrorKind::Missing, says).await;
     assert_eq!(at(server.port()).purge(Duration::ZERO).await.unwrap(), 0);
     // It waits for the next attempt; a question right now would get the last error.
-    granted(&strict, acquire(1, None)).await;
+    granted_after_a_watch(&strict, acquire(1, None)).await;
     // Not where another version has other functions.
     server.sql("DROP FUNCTION tenure.leases_hidden()").unwrap();
     let newer = "CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer \
@@ -125,7 +125,9 @@ async fn a_server_that_does_not_write_to_disk() {
     let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
     let store = Postgres::new(local(server.port()));
     let kind = StoreErrorKind::NotDurable;
-    refuses(&store, &[acquire(1, None)], kind, "set fsync to on").await;
+    let past = shown(&store, acquire(1, None)).await;
+    let watched = after_watching(&acquire(1, None), &past);
+    refuses(&store, &[watched], kind, "set fsync to on").await;
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "0");
     granted(&at(server.port()), acquire(1, None)).await;
 }
@@ -166,14 +168,14 @@ async fn a_server_that_hides_its_log_position() {
     let (back, hidden) = ("pg_current_wal_lsn", "pg_hidden_wal_lsn");
     server.sql(&format!("DROP FUNCTION pg_catalog.{back}()")).unwrap();
     server.sql(&format!("ALTER FUNCTION pg_catalog.{hidden}() RENAME TO {back}")).unwrap();
-    granted(&store, acquire(1, None)).await;
+    granted_after_a_watch(&store, acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fsync_turned_off_during_a_session_is_noticed() {
     let server = server();
     let store = Postgres::new(local(server.port()));
-    let token = granted(&store, acquire(1, None)).await;
+    let token = granted_after_a_watch(&store, acquire(1, None)).await;
     answered(&store, release(1, token)).await;
     for sql in ["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"] {
         server.sql(sql).unwrap();

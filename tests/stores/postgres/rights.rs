@@ -103,9 +103,10 @@ async fn functions_of_a_stranger_are_not_called() {
     // A table or a function of its own in a schema of ours is no better.
     server.sql("DROP SCHEMA tenure CASCADE; CREATE SCHEMA tenure").unwrap();
     server.sql("GRANT ALL ON SCHEMA tenure TO stranger").unwrap();
-    let late = "CREATE FUNCTION tenure.leases_late() RETURNS text LANGUAGE sql AS 'SELECT 1::text'";
+    let late =
+        "CREATE FUNCTION tenure.leases_hidden() RETURNS text LANGUAGE sql AS 'SELECT 1::text'";
     server.sql_as("stranger", "postgres", late).unwrap();
-    let says = "the function leases_late belongs to the role stranger";
+    let says = "the function leases_hidden belongs to the role stranger";
     refuses(&at(server.port()), &all_requests()[..1], kind, says).await;
     // A store that relies on the role says so, or its user is a member of it.
     server.sql("DROP SCHEMA tenure CASCADE; GRANT stranger TO postgres").unwrap();

@@ -9,8 +9,8 @@ use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind, Watched
 
 use super::refusals::refuses;
 use super::support::{
-    SOON, TTL, acquire, after_watching, all_requests, at, call, granted, held, local, release,
-    server, soon,
+    SOON, TTL, acquire, after_watching, all_requests, at, call, granted, granted_after_a_watch,
+    held, local, release, server, soon,
 };
 
 /// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
@@ -37,7 +37,7 @@ async fn the_shipped_file_may_be_run_again() {
     let file = std::fs::read_to_string(file).unwrap();
     server.sql(&file).unwrap();
     let store = Postgres::new(local(server.port()).create_table(false));
-    let token = granted(&store, acquire(1, None)).await;
+    let token = granted_after_a_watch(&store, acquire(1, None)).await;
     server.sql(&file).unwrap();
     assert_eq!(held(&store, Request::Observe).await.token, token);
 }

@@ -9,8 +9,8 @@ use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
-    Client, PAST, RECORD, RENEWED, TTL, acquire, all_requests, call, field, granted, held, local,
-    release, renew, server, soon, start, store_error,
+    Client, PAST, RECORD, RENEWED, TTL, acquire, all_requests, call, field, granted,
+    granted_after_a_watch, held, local, release, renew, server, soon, start, store_error,
 };
 
 const PASSWORD: &str = "correct-horse";
@@ -180,7 +180,7 @@ over_both_clients! {
         refuses(&wrong(), &all_requests(), kind).await;
         campaigns_on(wrong(), kind).await;
         let right = client.store(with_password(server.port(), PASSWORD));
-        granted(&right, acquire(1, None)).await;
+        granted_after_a_watch(&right, acquire(1, None)).await;
         let shown = format!("{:?}", with_password(server.port(), PASSWORD));
         assert!(!shown.contains("horse"), "{shown}");
     }

@@ -13,7 +13,10 @@ use tenure_servers::{
 
 use super::failover::hands_over_at_once;
 use super::rows::{KEEPS, replace, slow};
-use super::support::{Place, acquire, call, granted, held, in_the_end, is_expired, local, release};
+use super::support::{
+    Place, acquire, call, granted, granted_after_a_watch, held, in_the_end, is_expired, local,
+    release,
+};
 
 /// A certificate for a name, in a folder, and the arguments that make Redis use it.
 struct Certified {
@@ -182,7 +185,7 @@ async fn sentinels_and_the_primary_they_name() {
         }
     })
     .await;
-    assert!(granted(&ours, acquire(2, Some(token))).await > token);
+    assert!(granted_after_a_watch(&ours, acquire(2, Some(token))).await > token);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

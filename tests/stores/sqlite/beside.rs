@@ -147,42 +147,6 @@ async fn shared_memory_is_not_inherited_from_another_store() {
     held(&one, Request::Observe).await;
 }
 
-fn away_and_back(files: &[&str], folder: &Folder, meanwhile: impl FnOnce()) {
-    let away = folder.folder.path().join("away");
-    fs::create_dir(&away).unwrap();
-    let files: Vec<_> = files.iter().map(|suffix| folder.beside(suffix)).collect();
-    let there = |file: &Path| away.join(file.file_name().unwrap());
-    for file in &files {
-        fs::rename(file, there(file)).unwrap();
-    }
-    meanwhile();
-    folder.delete();
-    for file in &files {
-        fs::rename(there(file), file).unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_file_moved_away_and_back_is_noticed() {
-    for files in [&["", "-wal", "-shm"][..], &[""]] {
-        let folder = Folder::new();
-        let store = folder.store();
-        past_tenure(&store).await;
-        folder.execute("PRAGMA wal_checkpoint(truncate)");
-        away_and_back(files, &folder, || {
-            assert_eq!(another_process_is(&folder), "granted");
-        });
-        refuses(&store, &[Request::Observe], replaced).await;
-        vacant(&store).await;
-        // So do processes that did not have it open: others led meanwhile.
-        assert_eq!(another_process_is(&folder), "granted");
-        // It is watched once.
-        folder.execute("UPDATE elections SET released = 1");
-        let last = shown(&store, acquire(3, None)).await.sight.last;
-        granted(&store, acquire(3, last)).await;
-    }
-}
-
 /// A restart of all candidates is no loss.
 #[tokio::test]
 async fn what_is_beside_outlives_its_users() {

@@ -37,6 +37,7 @@ async fn an_oversized_profile_refuses_only_its_election() {
         }
     }
     folder.execute("UPDATE elections SET released = 1 WHERE key = 'job'");
-    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 0, "damage is for an operator to see");
+    folder.execute("DELETE FROM elections WHERE key = 'job'");
     granted(&store, acquire(1, None)).await;
 }

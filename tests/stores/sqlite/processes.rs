@@ -3,16 +3,19 @@
 use std::io::Write;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
 use tenure::store::{Key, Reply, Request, Store};
-use tenure::{Candidate, Config};
+use tenure::{Candidate, Config, Tenure};
+use tenure_servers::ServerClock;
 
 use super::child::{self, Teller};
 use super::support::{
     Folder, RENEWED, SOON, acquire, call, config, granted, granted_after_a_watch, past_tenure,
     refuses, release, renew, soon, sql, vacant, why,
 };
+use crate::stories::clock::STEPS;
 
 /// On a line of its own, whatever the test harness has begun to write.
 fn tell(line: &str) {
@@ -93,6 +96,67 @@ fn processes_lead_in_turn_and_replace_killed_ones() {
         let ((token, _, until, _), (next, from, ..)) = (pair[0], pair[1]);
         assert!(token < next, "{token} was led under twice");
         assert!(until < from, "{token} and {next} overlap: {pair:?}");
+    }
+}
+
+const TTL: Duration = Duration::from_secs(3);
+
+/// Leads whenever it may, and reports it again and again: the token, and the boot clock.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn lasting_leader() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let settings = Config::builder(TTL).build().unwrap();
+    let candidate = Candidate::builder(store, "job").config(settings).start().unwrap();
+    loop {
+        if let Some(tenure) = candidate.tenure().filter(Tenure::is_current) {
+            let now = nanos();
+            if tenure.is_current() {
+                tell(&format!("leads {} {now}", tenure.token()));
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The next tenure above that token which a process reports: its token, and when it led.
+fn leads(process: &mut Teller, above: u64) -> (u64, u64) {
+    loop {
+        let word = process.reported("leads").expect("it leads in the end");
+        let (token, at) = word.split_once(' ').unwrap();
+        let (token, at) = (token.parse().unwrap(), at.parse().unwrap());
+        if token > above {
+            return (token, at);
+        }
+    }
+}
+
+/// The clock of all processes is set while the leader stands still: others lead when its lease has ended, and not before.
+#[test]
+fn a_stepped_clock_changes_nothing() {
+    let folder = Folder::new();
+    let mut clock = ServerClock::start(0).unwrap();
+    let spawn = |clock: &ServerClock| {
+        let mut command = child::command("processes::lasting_leader", &folder.file);
+        clock.sets(&mut command);
+        Teller::spawn(command)
+    };
+    let mut leader = spawn(&clock);
+    let (mut token, _) = leads(&mut leader, 0);
+    let mut other = spawn(&clock);
+    for by_ms in STEPS {
+        // The other one has seen the lease, and its leader has renewed it.
+        std::thread::sleep(TTL);
+        leader.signal(Signal::STOP);
+        let stopped = nanos();
+        clock.step(by_ms).unwrap();
+        let (next, at) = leads(&mut other, token);
+        leader.signal(Signal::CONT);
+        let took = Duration::from_nanos(at - stopped);
+        assert!(took > TTL - TTL / 3, "{took:?} after a step of {by_ms} ms");
+        assert!(took < TTL * 3, "{took:?} after a step of {by_ms} ms");
+        (leader, other, token) = (other, leader, next);
     }
 }
 

@@ -41,6 +41,7 @@ mod addresses;
 mod blocking;
 mod cancellation;
 mod causes;
+pub(crate) mod clock;
 mod damaged;
 mod dials;
 mod elections;

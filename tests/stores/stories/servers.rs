@@ -126,6 +126,7 @@ server!(
     stop,
     |server| server.replace().unwrap(),
     |server| {
+        server.sql("ALTER TABLE tenure.leases DROP CONSTRAINT leases_token_check").unwrap();
         server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'damaged'").unwrap();
     },
     |server| {
