@@ -97,7 +97,7 @@ impl State {
             | Event::Withdrawn { .. }
             | Event::Renewed { .. }
             | Event::DrainMoved { .. }
-            | Event::Quarantined { .. }
+            | Event::Watches { .. }
             | Event::Wrote { .. }
             | Event::Elsewhere { .. }
             | Event::WaitsToBeTold { .. }

@@ -116,7 +116,7 @@ impl Turnover {
             Event::Sent { who, request: Asked::Renew { .. }, .. } => {
                 self.candidates.of(who).unanswered.get_or_insert(at);
             }
-            Event::Answered { who, answer: Some(Answer::Renewed), .. } => {
+            Event::Answered { who, answer: Some(Answer::Renewed { .. }), .. } => {
                 self.candidates.of(who).unanswered = None;
             }
             Event::SteppedDown { who, reason: Reason::Expired, .. } => {
@@ -166,9 +166,7 @@ impl Turnover {
         if step.answer == Answer::Released {
             self.released_at = Some(at);
         }
-        let (Some(token), Answer::Granted { waits, .. }) = (step.new_tenure(), step.answer) else {
-            return;
-        };
+        let Some(token) = step.new_tenure() else { return };
         let from = step.before.and_then(|before| {
             if before.released {
                 self.released_at.map(|at| (Interval::Handover, at))
@@ -176,7 +174,7 @@ impl Turnover {
                 Some((Interval::Takeover, before.lease_ends))
             }
         });
-        self.next = from.filter(|_| !waits).map(|(interval, from)| (token, interval, from));
+        self.next = from.map(|(interval, from)| (token, interval, from));
     }
 }
 
@@ -254,7 +252,7 @@ mod tests {
         let history = [
             (10, Event::Leads { who: A, token: 1 }),
             (12, renew(1)),
-            (13, Event::Answered { who: A, id: 1, answer: Some(Answer::Renewed) }),
+            (13, Event::Answered { who: A, id: 1, answer: Some(Answer::Renewed { .. }) }),
             (20, renew(2)),
             (30, renew(3)),
             (45, Event::Leads { who: B, token: 2 }),

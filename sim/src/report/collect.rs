@@ -107,7 +107,7 @@ impl Collected {
             | Event::Renewed { .. }
             | Event::SteppedDown { .. }
             | Event::DrainMoved { .. } => self.claim(at, event),
-            Event::Quarantined { who } => {
+            Event::Watches { who } => {
                 let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
                 self.open(who, item, SimTime::NEVER);
             }

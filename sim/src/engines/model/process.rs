@@ -158,7 +158,7 @@ impl<A: Algorithm> World<'_, A> {
                 self.record(Event::ResignAsked { who: self.nodes[index].who, hold_off });
             }
             Input::Campaign => self.record(Event::CampaignAsked { who: self.nodes[index].who }),
-            Input::Drained | Input::Wake => {}
+            Input::Drained | Input::Resumed | Input::Wake => {}
         }
         let now = self.nodes[index].now(self.at);
         self.nodes[index].candidate.handle(now, input);

@@ -8,9 +8,7 @@ use tenure_core::{
     Request, RequestId, Seed, Stamp, Unknown, Watched,
 };
 
-use super::algorithm::{
-    Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit,
-};
+use super::algorithm::{Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit};
 use super::store::{Contract, Lease, StoreModel};
 use crate::engines::calls::{self, in_words};
 use crate::trace::{Answer, Asked};
@@ -32,7 +30,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     const TIMERS: Timers = Timers::Boot;
 
     fn new(config: &Config, seed: u128) -> Self {
-        let candidate = Candidate::new(*config, NameId::new(seed), Seed::new(seed));
+        let candidate = Candidate::new(*config, NameId::from_bits(seed), Seed::new(seed));
         Self { candidate, now: Instant::ORIGIN, store: PhantomData }
     }
 
@@ -82,7 +80,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
         let moment = Moment {
             now: at.now,
             identity: at.server.into(),
-            fresh: Stamp::new(at.number.into()),
+            fresh: Stamp::from_bits(at.number.into()),
             first: at.first,
             trust_empty_store: at.trust_empty_store,
         };

@@ -4,16 +4,17 @@
 //! - one latency, for the hint to reach the waiting candidate;
 //! - the longer of a round trip, for a request in flight, and the spacing of requests because of hints,
 //!   on the slowest clock;
-//! - two round trips of its own: `Stale` tells it the last tenure, and the next request is granted.
+//! - two round trips of its own: one answer tells it the last tenure, and the next request is granted.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! A candidate waits if its last request is an acquire that was refused or is in flight, and if a request that
-//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate
-//! whose settings contradict the record does not wait: the store refuses it a free lease too. If no candidate waits, nothing is due; nor if the lease may have been granted to a process that is not known to
-//! wait: an acquire of a crashed process, for instance, can still arrive. Nor is anything due once a grant
-//! makes its holder wait out a quarantine, once a waiting candidate has crashed, or if some candidate's request
-//! timeout is shorter than a healthy network needs for an answer.
+//! A candidate waits if its last request is an acquire or a look that was answered or is in flight, and if a request that
+//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate that
+//! knows of a lost tenure does not wait: it watches that loss out. If no candidate waits, nothing is due; nor if the lease
+//! may have been granted to a process that is not known to wait: an acquire of a crashed process, for instance, can still
+//! arrive. Nor is anything due while the store's past is watched, once a waiting candidate has crashed, if some candidate's
+//! request timeout is shorter than a healthy network needs for an answer, or if settings contradict each other: then a
+//! lease that was handed back is watched too.
 //!
 //! Rests on clocks that were not put back, on one server at a time, and on hints being delivered. An engine
 //! without ticks delivers them to every candidate that waits in the calm. In an engine whose candidates subscribe
@@ -23,6 +24,7 @@
 use std::time::Duration;
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::asker::Asker;
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
@@ -49,7 +51,7 @@ impl HandoverWithin {
         let spacing = terms.candidates.iter().map(|limits| limits.at_most(limits.hint_spacing));
         let first_try = spacing.max().unwrap_or_default().max(2 * latency);
         let bound = latency + first_try + 4 * latency + ROUNDED * terms.tick;
-        let is_promised = terms.all_are_answered_in_time();
+        let is_promised = terms.all_are_answered_in_time() && terms.settings_agree();
         Self {
             bound,
             is_promised,
@@ -62,7 +64,10 @@ impl HandoverWithin {
     fn stepped(&mut self, at: SimTime, step: &StoreStep, state: &State) {
         match (step.request, step.answer) {
             (Asked::Release { token }, Answer::Released) if state.is_calm() && self.is_promised => {
-                let is_awaited = state.askers().any(|(_, asker)| asker.waits());
+                let knows_no_more = |seen| seen <= token;
+                let waits =
+                    |asker: &Asker| asker.waits() && asker.campaigns().is_some_and(knows_no_more);
+                let is_awaited = state.askers().any(|(_, asker)| waits(asker));
                 self.nothing_is_due();
                 if is_awaited && self.hints_may_be_lost {
                     self.handed_back = Some(token);
@@ -70,9 +75,10 @@ impl HandoverWithin {
                     self.due = Some((token, at + self.bound));
                 }
             }
-            (request, Answer::Granted { waits, .. })
-                if waits || !state.is_from_waiting(request) =>
-            {
+            (request, Answer::Granted { .. }) if !state.is_from_waiting(request) => {
+                self.nothing_is_due();
+            }
+            (_, Answer::Not { past_is_watched: false } | Answer::At { past_is_watched: false }) => {
                 self.nothing_is_due();
             }
             _ => {}
@@ -113,7 +119,7 @@ impl Property for HandoverWithin {
         match *event {
             // It may be the one that was about to lead.
             Event::ResignAsked { who, .. } | Event::Crashed { who }
-                if state.asker(who).acquires() =>
+                if state.asker(who).campaigns().is_some() =>
             {
                 self.nothing_is_due();
             }

@@ -94,14 +94,14 @@ impl Candidate {
                 self.handed_back = self.handed_back.max(token);
                 self.owes = self.owes.filter(|owed| *owed > self.handed_back);
             }
-            Asked::Renew { .. } => {}
+            Asked::Look { .. } | Asked::Renew { .. } => {}
         }
         Ok(())
     }
 
     fn answered(&mut self, id: u64, answer: Option<Answer>) {
         match answer {
-            Some(Answer::Granted { token, .. }) if self.resigned && id == self.acquire => {
+            Some(Answer::Granted { token }) if self.resigned && id == self.acquire => {
                 self.is_over(token);
             }
             // The lease is no longer its own.
@@ -142,7 +142,7 @@ impl Property for LeasesHandedBack {
             Event::Started { who } => {
                 self.candidates.remove(who);
             }
-            Event::Elected { who, .. } | Event::Quarantined { who } => {
+            Event::Elected { who, .. } => {
                 self.candidates.of(who).wins(who)?;
             }
             Event::SteppedDown { who, token, reason, .. }

@@ -35,7 +35,9 @@ impl RenewsInTime {
         let limits = self.terms.limits_of(who);
         let takes = match request {
             // It leads because of this request, so the answer has arrived.
-            Asked::Acquire { .. } | Asked::Release { .. } => limits.renew_interval,
+            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => {
+                limits.renew_interval
+            }
             Asked::Renew { .. } => {
                 let again = limits.request_timeout + limits.retry_most;
                 limits.renew_interval.max(again)

@@ -1,46 +1,44 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease has ended by
-//! itself, as a crashed leader's does, if another candidate waits for it: within
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a leader has stopped renewing
+//! without handing its lease back, as a crashed leader does, if another candidate waits for it: from the first answer
+//! that shows the waiting candidate the lease's last mark, within
 //!
-//! - the jitter, of at most 5 ms, by which waiting candidates spread their requests;
-//! - a round trip for the request, and one for the answer that it waits by: the end of the lease in that answer
-//!   is as old as that;
-//! - the error of both clocks while it waits for that end, or for its poll bound, if that is sooner.
+//! - the TTL, for which it watches the mark, and a jitter by which waiting candidates spread their requests, both on the
+//!   slowest clock;
+//! - a round trip for the request, and one for a request in flight.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! The time counts from the last answer of a waiting candidate: `Held`, by the record that the store still has. A
-//! renewal or a release makes it void, and so does a grant with a quarantine, or one to a process that is
+//! The time counts from the first answer in the calm that shows the record that the store still has. A
+//! renewal or a release makes it void, and so does a past that is not watched yet, a candidate that knows of a lost
+//! tenure, or a grant to a process that is
 //! not known to wait; and nothing is due if some candidate's request timeout is shorter
-//! than a healthy network needs for an answer. `handover-within` is the same theorem for leases that were handed back.
+//! than a healthy network needs for an answer, or if settings contradict each other: then a lease is watched for longer.
+//! `handover-within` is the same theorem for leases that were handed back.
 //!
 //! Rests on clocks that are not stepped, and on one server at a time.
 
 use std::time::Duration;
 
 use super::due::Due;
-use super::{
-    About, Found, Property, PropertyName, State, Tally, Terms, counted_by_fastest_clock,
-    on_slowest_clock,
-};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
 use crate::judge::finding::Finding;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Event, StoreStep, Who};
+use crate::trace::{Answer, Event, Mark, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u32 = 24;
-/// The largest jitter of the requests of waiting candidates.
-const JITTER: Duration = Duration::from_millis(5);
-/// The least wait after an answer `Held`, also if nothing is left of the lease.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// A lease that has ended is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
-    /// Whether every candidate gets its answers in time, if there are no faults.
+    /// Whether every candidate gets its answers in time, if there are no faults, and watches no lease for longer than a
+    /// TTL.
     is_promised: bool,
-    /// The latest time for the next lead after the last answer of each candidate, unless the lease in that answer is
-    /// renewed.
+    /// The mark that each candidate has seen, while something is due.
+    seen: Recent<Who, Option<Mark>>,
+    /// The latest time for the next lead after the first answer that showed a candidate the lease's mark.
     due: Due,
 }
 
@@ -48,7 +46,8 @@ impl TakeoverWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             terms: terms.clone(),
-            is_promised: terms.all_are_answered_in_time(),
+            is_promised: terms.all_are_answered_in_time() && terms.settings_agree(),
+            seen: Recent::default(),
             due: Due::default(),
         }
     }
@@ -65,22 +64,38 @@ impl TakeoverWithin {
         if !asker.asked_last(id) {
             return;
         }
-        let knows = asker.is_settled && asker.sent_at > state.changed_at();
-        match (answer, state.record()) {
+        let shown = state.record().filter(|kept| {
+            let is_present = asker.is_settled && asker.sent_at > state.changed_at();
+            is_present && !kept.released && asker.campaigns().is_some_and(|seen| seen <= kept.token)
+        });
+        match (answer, shown) {
             (Some(Answer::Granted { .. }), _) => {}
-            (Some(Answer::Held), Some(kept)) if knows && self.is_promised => {
-                let left = kept.lease_ends.since(asker.sent_at);
-                self.due.set(who, at + taken_up(&self.terms, who, left));
+            (
+                Some(Answer::Not { past_is_watched: true } | Answer::At { past_is_watched: true }),
+                Some(kept),
+            ) if self.is_promised => {
+                if self.seen.insert(who, Some(kept.mark)) != Some(Some(kept.mark)) {
+                    self.due.set(who, at + self.taken_up(who));
+                }
             }
             _ => {
                 self.due.end(who);
+                self.seen.remove(who);
             }
         }
     }
 
+    /// The longest time from the first answer that shows the last mark to the next lead.
+    fn taken_up(&self, who: Who) -> Duration {
+        let terms = &self.terms;
+        let limits = terms.limits_of(who);
+        let waits = terms.longest_ttl + terms.longest_jitter;
+        on_slowest_clock(waits, limits.drift_ppm) + 4 * terms.latency_most + ROUNDED * terms.tick
+    }
+
     fn stepped(&mut self, step: &StoreStep, state: &State) {
         let is_taken_up = match step.answer {
-            Answer::Granted { waits: false, .. } => state.is_from_waiting(step.request),
+            Answer::Granted { .. } => state.is_from_waiting(step.request),
             _ => false,
         };
         if step.after != state.record() && !is_taken_up {
@@ -90,16 +105,8 @@ impl TakeoverWithin {
 
     fn nothing_is_due(&mut self) {
         self.due.retain(|_| false);
+        self.seen = Recent::default();
     }
-}
-
-/// The longest time from an answer `Held` to the next lead, if that much was left of the lease when the waiting
-/// candidate sent its request.
-fn taken_up(terms: &Terms, who: Who, left: Duration) -> Duration {
-    let limits = terms.limits_of(who);
-    let by_store = counted_by_fastest_clock(left, limits.drift_ppm);
-    let waits = (by_store.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
-    on_slowest_clock(waits, limits.drift_ppm) + 2 * terms.latency_most + ROUNDED * terms.tick
 }
 
 impl Property for TakeoverWithin {
@@ -107,7 +114,6 @@ impl Property for TakeoverWithin {
         About::of(PropertyName::TAKEOVER_WITHIN).timed().resting_on(&[
             Assumption::Waits,
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::LossIsFinal,
             Assumption::Processor,
         ])
@@ -125,10 +131,11 @@ impl Property for TakeoverWithin {
             Event::Answered { who, id, answer } => self.answered(at, (who, id), answer, state),
             Event::ResignAsked { who, .. } | Event::Crashed { who } => {
                 // It may be the one that was about to lead.
-                if state.asker(who).acquires() {
+                if state.asker(who).campaigns().is_some() {
                     self.nothing_is_due();
                 }
                 self.due.end(who);
+                self.seen.remove(who);
             }
             Event::Store(ref step) => self.stepped(step, state),
             Event::Leads { .. } => {

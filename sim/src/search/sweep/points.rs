@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::plan::{Asking, Plan, Point, SimTime, Trigger, When};
-use crate::trace::{Answer, Asked, Entry, Event, Who};
+use crate::trace::{Answer, Entry, Event, Who};
 
 /// A point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

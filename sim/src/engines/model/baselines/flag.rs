@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Session, Timers, Visit};
+use super::super::algorithm::{
+    Algorithm, Input, Lead, Output, Served, Session, Stored, Timers, Visit,
+};
 use super::client::Client;
 use super::model::{Ask, Model, Reply, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
@@ -145,7 +147,7 @@ impl<M: Model> Flag<M> {
                     self.ask(Want::GiveBack);
                 }
             }
-            (Want::Take | Want::Keep, StoreAnswer::Renewed { past_is_watched: true }) => {
+            (Want::Take | Want::Keep, StoreAnswer::Renewed) => {
                 let renewed = self.leads.map(|token| Output::Renewed(lead(token)));
                 self.outputs.extend(renewed);
             }

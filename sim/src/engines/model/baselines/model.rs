@@ -93,7 +93,7 @@ impl Reply {
         Some(match (self.want, self.answer) {
             (Want::Tidy, _) => return None,
             (_, StoreAnswer::Granted { token }) => Answer::Granted { token },
-            (_, StoreAnswer::Renewed { past_is_watched: true }) => Answer::Renewed { past_is_watched: true },
+            (_, StoreAnswer::Renewed) => Answer::Renewed { past_is_watched: true },
             (Want::Take, StoreAnswer::NotHeld) => Answer::Not { past_is_watched: true },
             (Want::Keep, StoreAnswer::NotHeld) => Answer::Superseded,
             (Want::GiveBack, StoreAnswer::NotHeld) => Answer::NotHeld,

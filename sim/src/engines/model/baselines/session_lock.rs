@@ -51,7 +51,7 @@ impl<const ENDS_SESSIONS: bool> Model for Lock<ENDS_SESSIONS> {
                 store.token = ordinal(store.token, at);
                 StoreAnswer::Granted { token: store.token }
             }
-            (Want::Keep, Some(holder)) if holder == at.session => StoreAnswer::Renewed { past_is_watched: true },
+            (Want::Keep, Some(holder)) if holder == at.session => StoreAnswer::Renewed,
             // A session may lock again what it holds.
             (Want::Take, Some(holder)) if holder == at.session => {
                 StoreAnswer::Granted { token: store.token }
