@@ -112,6 +112,11 @@ impl ServerClock {
         said.parse().map_err(|_| asking()(io::Error::other(format!("{said:?} is no time"))))
     }
 
+    /// A process that is started by that command will tell the time by this clock.
+    pub fn sets(&self, command: &mut Command) {
+        self.preload().sets(command);
+    }
+
     /// For processes that are to have it.
     pub fn preload(&self) -> Preload {
         Preload(Arc::clone(&self.folder))

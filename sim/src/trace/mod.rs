@@ -242,6 +242,16 @@ pub struct Kept {
     pub released: bool,
 }
 
+impl Asked {
+    /// What every store is told of it. Not all are told what a candidate knows that looks.
+    pub(crate) const fn as_told(self) -> Self {
+        match self {
+            Self::Look { .. } => Self::Look { seen: 0 },
+            Self::Acquire { .. } | Self::Renew { .. } | Self::Release { .. } => self,
+        }
+    }
+}
+
 impl StoreStep {
     /// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a
     /// lease begins none.

@@ -109,7 +109,7 @@ impl Linearizable {
         {
             self.open.remove(oldest);
         }
-        self.open.push(Open { who, id, request, sent: self.events });
+        self.open.push(Open { who, id, request: request.as_told(), sent: self.events });
     }
 
     fn stepped(&mut self, step: &StoreStep) -> Found {
@@ -118,8 +118,9 @@ impl Linearizable {
             (self.server, self.state) = (step.server, State::Unknown);
             self.known = self.state;
         }
-        let StoreStep { holder, request, answer, .. } = *step;
-        let sent = self.open.iter().find(|open| is_of(request, open.request));
+        let StoreStep { holder, answer, .. } = *step;
+        let request = step.request.as_told();
+        let sent = self.open.iter().find(|open| open.request == request);
         let sent = sent.map_or(self.events, |open| open.sent);
         let step = Step { holder, request, answer, place: self.events, sent, answered: None };
         let (is_right, state) = Contract::apply(&step.operation(), &self.state);
@@ -135,7 +136,7 @@ impl Linearizable {
         let Open { request, sent, .. } = self.open.remove(index);
         let Some(answer) = answer.filter(|answer| *answer != Answer::Other) else { return Ok(()) };
         tally.count(true);
-        let gave = |step: &Step| is_of(step.request, request) && step.answer == answer;
+        let gave = |step: &Step| step.request == request && step.answer == answer;
         if let Some(step) = self
             .steps
             .iter_mut()
@@ -163,8 +164,7 @@ impl Linearizable {
         for open in &mut self.open {
             open.sent = 0;
         }
-        let is_awaited =
-            |step: &Step| self.open.iter().any(|open| is_of(step.request, open.request));
+        let is_awaited = |step: &Step| self.open.iter().any(|open| open.request == step.request);
         self.unanswered.extend(self.steps.iter().filter(|step| step.answered.is_none()));
         self.unanswered.retain(is_awaited);
         self.steps.clear();
@@ -194,12 +194,6 @@ impl Linearizable {
             steps: format!("{:?}", self.steps),
         })
     }
-}
-
-/// Whether a step may be that of a request. What a candidate knows when it looks, a real store is not told.
-fn is_of(step: Asked, request: Asked) -> bool {
-    let both_look = matches!((step, request), (Asked::Look { .. }, Asked::Look { .. }));
-    both_look || step == request
 }
 
 /// One request, and the answer that its candidate got.
