@@ -176,12 +176,14 @@ impl State {
             ["TIME"] => script.runs = true,
             ["HSET", RECORD, ref fields @ ..] => {
                 let mut record = script.wrote.or(self.kept).unwrap_or_default();
-                for field in fields.chunks_exact(2) {
+                let (mut marked_at, fields) = (record.marked_at, fields.chunks_exact(2));
+                for field in fields {
                     record.set(field[0], field[1]);
                     if field[0] == "number" {
-                        record.marked_at = script.at;
+                        marked_at = script.at;
                     }
                 }
+                record.marked_at = marked_at;
                 script.wrote = Some(record);
             }
             ["HSET", PAST, ref fields @ ..] => {
