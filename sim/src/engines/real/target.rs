@@ -48,6 +48,15 @@ const OF_CHANGES: &[PropertyName] = &[
     PropertyName::LINEARIZABLE,
 ];
 
+/// The same for a store that does not show renewals either: a lease that is renewed looks like one that is not.
+const OF_TENURES: &[PropertyName] = &[
+    PropertyName::LOOKS_WITHIN,
+    PropertyName::TOLD_OF_THE_END,
+    PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::LINEARIZABLE,
+    PropertyName::TAKEOVER_WITHIN,
+];
+
 impl Target {
     /// All of them.
     pub const ALL: [Self; 8] = [
@@ -159,7 +168,8 @@ impl Target {
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
-            Self::Postgres | Self::Sqlite | Self::Etcd | Self::EtcdCluster => OF_CHANGES,
+            Self::Postgres | Self::Sqlite => OF_CHANGES,
+            Self::Etcd | Self::EtcdCluster => OF_TENURES,
         }
     }
 

@@ -90,9 +90,13 @@ impl State {
             return;
         }
         let is_marked = |before: Record| before.mark() == after.mark();
-        let after = match before.filter(|before| is_marked(*before)) {
-            Some(before) => Record { marked_at: before.marked_at, ..after },
-            None => self.in_time(after),
+        // A mark tells when it was written. Anything else was done before the server was killed.
+        let (at, after) = match before.filter(|before| is_marked(*before)) {
+            Some(before) => (at, Record { marked_at: before.marked_at, ..after }),
+            None => {
+                let after = self.in_time(after);
+                (after.marked_at, after)
+            }
         };
         self.kept = Some(after);
         let Some((request, answer)) = Record::changed(before, after, &self.past) else { return };

@@ -351,4 +351,5 @@ fn a_server_that_was_killed_has_the_record_that_it_has() {
     let renewed = Record { number: 2, marked_at: 4_000_000, ..kept };
     stream.0.recovers(Some(renewed), past, 5_000_000);
     assert_eq!((stream.0.steps.len(), stream.0.kept), (2, Some(renewed)));
+    assert_eq!(stream.0.steps[1].at, 4_000_000);
 }
