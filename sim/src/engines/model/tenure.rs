@@ -8,9 +8,7 @@ use tenure_core::{
     Request, RequestId, Seed, Stamp, Unknown, Watched,
 };
 
-use super::algorithm::{
-    Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit,
-};
+use super::algorithm::{Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit};
 use super::store::{Contract, Lease, StoreModel};
 use crate::engines::calls::{self, in_words};
 use crate::trace::{Answer, Asked};

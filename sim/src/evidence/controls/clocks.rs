@@ -10,10 +10,8 @@ use crate::plan::{Assumption, ClockFault, LinkFault, ProcessFault, Settings};
 
 /// Properties that two leaders at once break too, if the new leader's clock is wrong: work of the first one still drains,
 /// and both write in any order.
-const TWO_LEADERS: &[PropertyName] = &[
-    PropertyName::DRAINED_BEFORE_THE_NEXT,
-    PropertyName::UNFENCED_IN_ORDER,
-];
+const TWO_LEADERS: &[PropertyName] =
+    &[PropertyName::DRAINED_BEFORE_THE_NEXT, PropertyName::UNFENCED_IN_ORDER];
 
 /// The same properties if the leader's clock is wrong: its work also drains too long, and it renews too late.
 const OVERSTAYS: &[PropertyName] = &[
@@ -132,11 +130,7 @@ pub(super) const VM_STOP: Control = Control {
 pub(super) const VM_RESTORE: Control = Control {
     name: "vm-restore",
     about: "the leader's machine is restored from a snapshot once another candidate leads",
-    beyond: &[
-        Assumption::CandidateClocks,
-        Assumption::OneMemory,
-        Assumption::PromptEffects,
-    ],
+    beyond: &[Assumption::CandidateClocks, Assumption::OneMemory, Assumption::PromptEffects],
     must_break: &[PropertyName::SINGLE_LEADER],
     may_break: &[
         PropertyName::MARGIN_KEPT,

@@ -28,10 +28,7 @@ impl FailClosed {
 impl Property for FailClosed {
     fn about(&self) -> About {
         About::of(PropertyName::FAIL_CLOSED)
-            .resting_on(&[
-                Assumption::CandidateClocks,
-                Assumption::WallClock,
-            ])
+            .resting_on(&[Assumption::CandidateClocks, Assumption::WallClock])
             .probed()
     }
 

@@ -65,9 +65,8 @@ impl HandoverWithin {
         match (step.request, step.answer) {
             (Asked::Release { token }, Answer::Released) if state.is_calm() && self.is_promised => {
                 let knows_no_more = |seen| seen <= token;
-                let waits = |asker: &Asker| {
-                    asker.waits() && asker.campaigns().is_some_and(knows_no_more)
-                };
+                let waits =
+                    |asker: &Asker| asker.waits() && asker.campaigns().is_some_and(knows_no_more);
                 let is_awaited = state.askers().any(|(_, asker)| waits(asker));
                 self.nothing_is_due();
                 if is_awaited && self.hints_may_be_lost {

@@ -60,7 +60,9 @@ impl NoLateQuarantine {
             | Answer::At { past_is_watched }
             | Answer::Renewed { past_is_watched } => past_is_watched,
             Answer::Granted { .. } => true,
-            Answer::Superseded | Answer::Released | Answer::NotHeld | Answer::Other => return Ok(()),
+            Answer::Superseded | Answer::Released | Answer::NotHeld | Answer::Other => {
+                return Ok(());
+            }
         };
         let Some(sent) = self.sent.get(who).filter(|sent| sent.id == id) else { return Ok(()) };
         if let Some(&since) = self.told.get(who) {

@@ -141,7 +141,10 @@ pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
         }
         (Asked::Look { .. }, Answer::At { .. }) | (_, Answer::Other) => unchanged(step),
         (
-            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Renew { .. } | Asked::Release { .. },
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
             _,
         ) => Err("an answer to another kind of request"),
     }
@@ -159,9 +162,8 @@ fn extends(lease: Kept, after: Option<Kept>) -> bool {
 
 /// A new tenure's lease.
 fn begins(holder: u128, token: u64, after: Option<Kept>) -> bool {
-    after.is_some_and(|after| {
-        !after.released && after.mark.holder == holder && after.token == token
-    })
+    after
+        .is_some_and(|after| !after.released && after.mark.holder == holder && after.token == token)
 }
 
 fn unchanged(step: &StoreStep) -> Result<(), Broken> {

@@ -37,7 +37,7 @@ impl RenewsInTime {
             // It leads because of this request, so the answer has arrived.
             Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => {
                 limits.renew_interval
-            },
+            }
             Asked::Renew { .. } => {
                 let again = limits.request_timeout + limits.retry_most;
                 limits.renew_interval.max(again)

@@ -70,9 +70,10 @@ impl TakeoverWithin {
         });
         match (answer, shown) {
             (Some(Answer::Granted { .. }), _) => {}
-            (Some(Answer::Not { past_is_watched: true } | Answer::At { past_is_watched: true }), Some(kept))
-                if self.is_promised =>
-            {
+            (
+                Some(Answer::Not { past_is_watched: true } | Answer::At { past_is_watched: true }),
+                Some(kept),
+            ) if self.is_promised => {
                 if self.seen.insert(who, Some(kept.mark)) != Some(Some(kept.mark)) {
                     self.due.set(who, at + self.taken_up(who));
                 }

@@ -16,9 +16,7 @@ mod what;
 
 use serde::{Deserialize, Serialize};
 
-use super::Assumption::{
-    CandidateClocks, LossIsFinal, OneMemory, PromptEffects, Waits, WallClock,
-};
+use super::Assumption::{CandidateClocks, LossIsFinal, OneMemory, PromptEffects, Waits, WallClock};
 pub use kind::{Place, UnknownFault};
 pub(super) use magnitudes::Magnitudes;
 pub use magnitudes::{LAG_MOST_MS, RAFT_PAUSE_MOST_MS};

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Session, Stored, Timers, Visit};
+use super::super::algorithm::{
+    Algorithm, Input, Lead, Output, Served, Session, Stored, Timers, Visit,
+};
 use super::client::Client;
 use super::model::{Ask, Model, Reply, StoreAnswer, Want};
 use super::pace::{Pace, Timer};

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::{Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit};
+use super::super::algorithm::{
+    Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit,
+};
 use super::{ordinal, retry};
 use crate::trace::{Answer, Asked, Mark, Reason};
 
@@ -275,7 +277,9 @@ impl Algorithm for RenewDeadline {
                 Some((me, Asked::Release { token: renews.unwrap_or(0) }))
             }
             Request::Put { me, renews: Some(token), .. } => Some((me, Asked::Renew { token })),
-            Request::Put { me, renews: None, .. } => Some((me, Asked::Acquire { seen: 0, watched: None })),
+            Request::Put { me, renews: None, .. } => {
+                Some((me, Asked::Acquire { seen: 0, watched: None }))
+            }
         }
     }
 

@@ -53,7 +53,8 @@ fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
     let is_own = |token| token == last && by == holder && !over;
     match (request, answer) {
         (Asked::Acquire { seen, watched }, Answer::Granted { token }) => {
-            let may_take = over && seen >= last || watched.is_some_and(|mark| mark.holder == holder);
+            let may_take =
+                over && seen >= last || watched.is_some_and(|mark| mark.holder == holder);
             is_own(token) || (may_take && token > last.max(seen))
         }
         (Asked::Acquire { seen, .. }, Answer::Not { past_is_watched }) => {
@@ -66,7 +67,10 @@ fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
         // A look's answer says nothing that a trace has; an error says nothing, and an answer to another request is
         // judged by `own-lease-only`.
         (
-            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Renew { .. } | Asked::Release { .. },
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
             _,
         ) => true,
     }
@@ -91,7 +95,10 @@ fn next(state: State, by: u128, request: Asked, answer: Answer) -> State {
             State::Last { .. } | State::Unknown => state,
         },
         (
-            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Renew { .. } | Asked::Release { .. },
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
             _,
         ) => state,
     }
