@@ -138,12 +138,12 @@ impl Property for HandoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, end, fails, grant, granted, holds, kept, leads, n, release,
-        resign_asked, sent, span, step, terms,
+        NOT, Seen, answered, asks, at, back, crashed, end, fails, grant, granted, holds, kept,
+        leads, n, refuse, release, resign_asked, sent, span, terms,
     };
     use super::*;
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
+    const ACQUIRE: Asked = asks(7);
 
     /// A latency of 10, and a spacing of 18 that takes 20: 10 + 20 + 40, and 24 ticks.
     fn property() -> HandoverWithin {
@@ -155,7 +155,7 @@ mod tests {
         vec![
             at(100, Event::Calm),
             at(110, sent(n(1), 1, ACQUIRE)),
-            at(120, answered(n(1), 1, Answer::Held)),
+            at(120, answered(n(1), 1, NOT)),
             at(200, release(kept(1, 7, 900))),
         ]
     }
@@ -166,20 +166,29 @@ mod tests {
 
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
-        [at(205, sent(n(1), 2, ACQUIRE)), at(210, grant(Some(kept(1, 7, 900)), kept(2, 8, 900)))]
+        [
+            at(205, sent(n(1), 2, ACQUIRE)),
+            at(210, grant(Some(back(kept(1, 7, 900))), kept(2, 8, 900))),
+        ]
     }
 
     #[test]
-    fn a_candidate_whose_settings_contradict_does_not_wait() {
-        let refused = [
-            at(130, answered(n(1), 1, Answer::Refused)),
-            at(190, sent(n(1), 2, ACQUIRE)),
-            at(200, release(kept(1, 7, 900))),
-            end(900),
-        ];
-        let history = |refusal| [&handed_back()[..2], &[refusal], &refused[1..]].concat();
-        holds(property(), &history(refused[0].clone()));
-        fails(property(), &history(at(130, answered(n(1), 1, Answer::Held))));
+    fn nothing_is_promised_if_settings_contradict() {
+        let terms = Terms { latency_most: span(10), longest_ttl: span(1), ..terms() };
+        holds(HandoverWithin::new(&terms), &then(&[end(900)]));
+    }
+
+    #[test]
+    fn a_candidate_that_knows_of_a_lost_tenure_does_not_wait() {
+        let mut history = then(&[end(900)]);
+        history[1] = at(110, sent(n(1), 1, asks(8)));
+        holds(property(), &history);
+    }
+
+    #[test]
+    fn nothing_is_due_while_a_past_is_watched() {
+        let told = Answer::Not { past_is_watched: false };
+        holds(property(), &then(&[at(210, refuse(2, ACQUIRE, told, None)), end(900)]));
     }
 
     #[test]
@@ -224,9 +233,7 @@ mod tests {
 
     #[test]
     fn nothing_is_due_without_the_waiting_candidate() {
-        let answer = Answer::Granted { token: 8, waits: true };
-        let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
-        for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {
+        for event in [crashed(n(1)), resign_asked(n(1), None)] {
             holds(property(), &then(&[tries_again()[0].clone(), at(210, event), end(900)]));
         }
     }

@@ -159,12 +159,12 @@ impl Property for LeasesHandedBack {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, elected, fails, granted, holds, n, sent, span, stepped_down,
-        terms,
+        Seen, answered, asks, at, compares, elected, fails, granted, holds, n, sent, span,
+        stepped_down, terms,
     };
     use super::*;
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 0 };
+    const ACQUIRE: Asked = asks(0);
     const RESIGN: Event = Event::ResignAsked { who: Who { node: 0, life: 0 }, hold_off: None };
 
     fn judge() -> LeasesHandedBack {

@@ -109,8 +109,8 @@ impl Property for NoChurnWhenHealthy {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed,
-        resign_asked, sent, span, stepped_down, terms,
+        RENEWED, Seen, answered, asks, at, crashed, elected, fails, granted, holds, leads, n,
+        renewed, resign_asked, sent, span, stepped_down, terms,
     };
     use super::*;
     use crate::plan::ns;
@@ -128,7 +128,7 @@ mod tests {
             at(5, elected(n(0), 7, 90)),
             at(10, Event::Calm),
             at(sent_at, sent(n(0), 3, RENEW)),
-            at(30, answered(n(0), 3, Answer::Renewed { .. })),
+            at(30, answered(n(0), 3, RENEWED)),
             at(30, renewed(n(0), 7, 120)),
         ];
         history.sort_by_key(|seen| if let Seen::Event(at, _) = seen { *at } else { ns(0) });
@@ -158,7 +158,7 @@ mod tests {
     fn a_leader_elected_in_the_calm_stays() {
         let history = [
             at(10, Event::Calm),
-            at(11, sent(n(0), 3, Asked::Acquire { seen: 0 })),
+            at(11, sent(n(0), 3, asks(0))),
             at(12, answered(n(0), 3, granted(7))),
             at(12, elected(n(0), 7, 100)),
             at(90, stepped_down(n(0), 7, Reason::Expired)),

@@ -151,52 +151,54 @@ impl Property for TakeoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, crashed, end, fails, grant, holds, kept, leads, millis, n,
-        release, renew, resign_asked, sent, step, terms,
+        NOT, Seen, answered, asks, at, compares, crashed, end, fails, grant, holds, kept, leads,
+        millis, n, refuse, release, renew, resign_asked, sent, terms,
     };
     use super::super::{Limits, Terms};
     use super::*;
     use crate::trace::{Asked, Kept};
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
+    const ACQUIRE: Asked = asks(7);
 
-    /// A latency of 1 ms, and clocks that may be off by a tenth.
-    fn of(latency_ms: u64, poll_bound_ms: u64) -> TakeoverWithin {
+    /// A TTL of 90 ms and a jitter of 5 ms, clocks that may be off by a tenth, and a latency of 1 ms.
+    fn with(changes: impl FnOnce(&mut Terms)) -> TakeoverWithin {
         let limits = Limits {
             drift_ppm: 100_000,
-            poll_bound: Duration::from_millis(poll_bound_ms),
             request_timeout: Duration::from_millis(10),
             ..Limits::default()
         };
-        let terms = Terms {
+        let mut terms = Terms {
             candidates: vec![limits; 4],
-            latency_most: Duration::from_millis(latency_ms),
+            quarantine: Duration::from_millis(90),
+            longest_ttl: Duration::from_millis(90),
+            longest_jitter: Duration::from_millis(5),
+            latency_most: Duration::from_millis(1),
             ..terms()
         };
+        changes(&mut terms);
         TakeoverWithin::new(&terms)
     }
 
     fn property() -> TakeoverWithin {
-        of(1, 1_000)
+        with(|_| {})
     }
 
     fn lease() -> Kept {
         kept(1, 7, millis(200))
     }
 
-    /// Node 0 holds a lease until 200 ms and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: 90 ms
-    /// are left, which are 99 by a fast store, and 104 with the jitter; a slow candidate takes
-    /// 115,555,556 ns for that; and the request takes 2 ms.
+    /// Node 0 holds a lease and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: it watches the mark
+    /// for 95 ms, for which a slow clock takes 105,555,556 ns, and two requests take 4 ms.
     fn waits() -> Vec<Seen> {
         vec![
             at(0, grant(None, lease())),
             at(millis(100), Event::Calm),
             at(millis(110), sent(n(1), 1, ACQUIRE)),
-            at(millis(112), answered(n(1), 1, Answer::Held)),
+            at(millis(112), answered(n(1), 1, NOT)),
         ]
     }
 
-    const DUE: u64 = millis(112) + 115_555_556 + millis(2) + 24;
+    const DUE: u64 = millis(112) + 105_555_556 + millis(4) + 24;
 
     fn then(what: &[Seen]) -> Vec<Seen> {
         [waits(), what.to_vec()].concat()
@@ -205,7 +207,8 @@ mod tests {
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
         let granted = grant(Some(lease()), kept(2, 8, millis(500)));
-        [at(millis(215), sent(n(1), 2, ACQUIRE)), at(millis(216), granted)]
+        let takes = Asked::Acquire { seen: 7, watched: Some(lease().mark) };
+        [at(millis(215), sent(n(1), 2, takes)), at(millis(216), granted)]
     }
 
     #[test]
@@ -219,30 +222,24 @@ mod tests {
         let what = fails(property(), &then(&[at(DUE + 1, leads(n(1), 8))]));
         assert_eq!(
             what.to_string(),
-            "no candidate led by 229.55558ms, though the lease that n1 waits for has ended"
+            "no candidate led by 221.55558ms, though the lease that n1 waits for has ended"
         );
         fails(property(), &then(&[&tries_again()[..], &[end(DUE + 1)]].concat()));
         assert_eq!(compares(property(), &then(&[end(DUE)])), 0);
     }
 
     #[test]
-    fn a_shorter_poll_bound_is_due_sooner() {
-        // 54 ms take a slow candidate 60.
-        let due = millis(112) + millis(60) + millis(2) + 24;
-        holds(of(1, 54), &then(&[end(due)]));
-        fails(of(1, 54), &then(&[end(due + 1)]));
-    }
-
-    #[test]
-    fn the_newest_answer_counts() {
-        let again = [
-            at(millis(205), sent(n(1), 2, ACQUIRE)),
-            at(millis(207), answered(n(1), 2, Answer::Held)),
-        ];
-        // 1 ms at the least, and 5: 6.666667 ms.
-        let due = millis(207) + 6_666_667 + millis(2) + 24;
-        holds(property(), &then(&[&again[..], &[end(due)]].concat()));
-        fails(property(), &then(&[&again[..], &[end(due + 1)]].concat()));
+    fn the_first_answer_about_the_mark_counts() {
+        let look = Asked::Look { seen: 7 };
+        let told = Answer::At { past_is_watched: true };
+        let again =
+            [at(millis(150), sent(n(1), 2, look)), at(millis(152), answered(n(1), 2, told))];
+        fails(property(), &then(&[&again[..], &[end(DUE + 1)]].concat()));
+        // A renewal moves it.
+        let renewed = [at(millis(140), renew(lease(), millis(250)))];
+        let due = millis(152) + (DUE - millis(112));
+        holds(property(), &then(&[&renewed[..], &again[..], &[end(due)]].concat()));
+        fails(property(), &then(&[&renewed[..], &again[..], &[end(due + 1)]].concat()));
     }
 
     #[test]
@@ -275,12 +272,16 @@ mod tests {
 
     #[test]
     fn nothing_is_due_without_a_known_waiting_candidate() {
+        let told = Answer::Not { past_is_watched: false };
         for (index, instead) in [
-            // No calm; no request in the calm; no answer; a failed request.
+            // No calm; no request in the calm; one of a candidate that knows of a loss; no answer; a failed request; a
+            // past to watch.
             (1, crashed(n(3))),
             (2, crashed(n(3))),
+            (2, sent(n(1), 1, asks(8))),
             (3, crashed(n(3))),
             (3, Event::Answered { who: n(1), id: 1, answer: None }),
+            (3, answered(n(1), 1, told)),
         ] {
             let mut history = then(&[end(millis(900))]);
             history[index] = at(millis(110), instead);
@@ -295,14 +296,17 @@ mod tests {
             let gone = at(millis(216), event);
             holds(property(), &then(&[again.clone(), gone, end(millis(900))]));
         }
-        holds(property(), &then(&[granted.clone(), end(millis(900))]));
-        let answer = Answer::Granted { token: 8, waits: true };
-        let quarantined = step(2, ACQUIRE, answer, Some(lease()), Some(kept(2, 8, millis(500))));
-        holds(property(), &then(&[again, at(millis(216), quarantined), end(millis(900))]));
+        holds(property(), &then(&[granted, end(millis(900))]));
+        let refused = at(millis(216), refuse(2, ACQUIRE, NOT, Some(lease())));
+        fails(property(), &then(&[again, refused, end(millis(900))]));
     }
 
     #[test]
-    fn nothing_is_promised_with_a_short_request_timeout() {
-        holds(of(6, 1_000), &then(&[end(millis(900))]));
+    fn nothing_is_promised_for_short_timeouts_and_settings_that_contradict() {
+        let far = with(|terms| terms.latency_most = Duration::from_millis(6));
+        let short = with(|terms| terms.quarantine = Duration::from_millis(89));
+        for property in [far, short] {
+            holds(property, &then(&[end(millis(900))]));
+        }
     }
 }
