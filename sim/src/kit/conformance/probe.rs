@@ -178,7 +178,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         let Some(past) = self.look().await?.sight.past else { return Ok(()) };
         // A longer quarantine than was watched: nothing is granted.
         let asks = self.acquire(0, None);
-        let asks = Acquire { stamp: watched(past, EVER), quarantine: EVER * 2, ..asks };
+        let asks = Acquire { stamp: Some(watched(past, EVER)), quarantine: EVER * 2, ..asks };
         self.refused_about(&key("settled")?, asks).await.map(|_| ())
     }
 
@@ -331,8 +331,8 @@ pub(super) fn release(candidate: u128, token: Token) -> Request {
 }
 
 /// A watch of that past, for that time.
-pub(super) fn watched(past: UnwatchedPast, time: Duration) -> Option<WatchedStamp> {
-    Some(WatchedStamp { stamp: past.stamp, time })
+pub(super) const fn watched(past: UnwatchedPast, time: Duration) -> WatchedStamp {
+    WatchedStamp { stamp: past.stamp, time }
 }
 
 /// How many elections take part in a row about calls: two calls of the driver, the second of which is not whole.

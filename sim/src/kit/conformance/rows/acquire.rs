@@ -181,7 +181,7 @@ pub(crate) async fn a_grant_is_above_every_known_token<H: Harness>(
     let asks = probe.acquire(2, Some(known));
     let told = probe.refused(asks).await?.sight;
     let (lost, number) = (Some(Loss { last: told.last }), probe.next_number());
-    let stamp = told.past.and_then(|past| watched(past, LONG));
+    let stamp = told.past.map(|past| watched(past, LONG));
     let token = probe.granted(Acquire { lost, stamp, number, ..asks }).await?;
     must(token > known, || format!("{token} is not above {known}"))
 }

@@ -17,9 +17,6 @@ const TRIES: u32 = 32;
 /// Two readings of a store's clock that are so far apart differ.
 const CLOCK_MOVES: Duration = Duration::from_millis(5);
 
-/// Far above all tokens that are granted.
-const AHEAD: u64 = 1_000_000_000_000;
-
 /// One lease is held, one was given back and is held again, and one is renewed before each purge.
 pub(crate) async fn a_purge_leaves_leases<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     probe.purged().await?;
@@ -65,9 +62,9 @@ pub(crate) async fn tokens_increase_after_a_purge<H: Harness>(
     must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
     let asks = short(probe.acquire(1, Some(beyond(last[1])?)));
     let told = probe.refused_about(&jobs[2], asks).await?.sight;
-    let stamp = told.past.and_then(|past| watched(past, LONG));
-    let (lost, number) = (Some(Loss { last: told.last }), probe.next_number());
-    last.push(probe.granted_about(&jobs[2], Acquire { lost, stamp, number, ..asks }).await?);
+    let stamp = told.past.map(|past| watched(past, LONG));
+    let (loss, number) = (Some(Loss { last: told.last }), probe.next_number());
+    last.push(probe.granted_about(&jobs[2], Acquire { lost: loss, stamp, number, ..asks }).await?);
     let (mut deleted, mut tries) = (0, 0);
     while deleted < 3 {
         must(tries < TRIES, || format!("{deleted} of 3 records were deleted after 8 TTLs"))?;

@@ -25,7 +25,7 @@ use crate::plan::draw::Draw;
 use model::Model;
 use requests::Requests;
 
-const REQUESTS: u32 = 1_000;
+const REQUESTS: u32 = 2_000;
 /// The most requests in a call.
 const TOGETHER: u64 = 5;
 
@@ -62,9 +62,9 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     write(&model.lines).map_err(|error| Stop::Broken(format!("TENURE_TRANSITIONS: {error}")))
 }
 
-/// A mishap in about every thirtieth step.
+/// A mishap in about every twenty-fifth step.
 fn mishap(draw: &mut Draw) -> Option<Mishap> {
-    match draw.within(0..=119) {
+    match draw.within(0..=99) {
         0 => Some(Mishap::RecordsLost),
         1 => Some(Mishap::OtherServer),
         2 => Some(Mishap::PastLost),
@@ -80,7 +80,7 @@ async fn ask<H: Harness>(
     requests: &mut Requests,
     elections: &[Key; 3],
 ) -> Found<()> {
-    let kind = requests.kind();
+    let kind = requests.kind(model.at.first);
     let in_call = u64::try_from(kind.in_call(&probe.traits)).unwrap_or(TOGETHER).min(TOGETHER);
     let is_alone = in_call < 2 || model.at.first || requests.draw.chance(3, 4);
     let many = if is_alone { 1 } else { requests.draw.within(2..=in_call) };
@@ -135,10 +135,10 @@ fn write(lines: &[Transition]) -> std::io::Result<()> {
     let test = std::thread::current().name().unwrap_or("conformance").replace("::", ".");
     let path = PathBuf::from(folder).join(format!("{test}.jsonl"));
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    let mut text = String::new();
+    let mut steps = String::new();
     for line in lines {
-        text.push_str(&serde_json::to_string(line)?);
-        text.push('\n');
+        steps.push_str(&serde_json::to_string(line)?);
+        steps.push('\n');
     }
-    file.write_all(text.as_bytes())
+    file.write_all(steps.as_bytes())
 }

@@ -11,8 +11,8 @@ use tenure_core::{Request, Sight, Stamp, Transition, UnwatchedPast};
 use crate::conformance::Mishap;
 use crate::conformance::probe::{Found, broken, must, profile_of};
 
-/// Until the store tells the stamp of a past. No store makes such a stamp.
-const UNTOLD: Stamp = Stamp::from_bits(u128::MAX);
+/// Until the store tells the stamp of a past, it has one of these, which no store makes.
+const UNTOLD: u128 = u128::MAX << 32;
 
 pub(super) struct Model {
     pub(super) records: [Option<Record>; 3],
@@ -30,12 +30,12 @@ impl Model {
     pub(super) fn new(shares_fate: bool, trust_empty_store: bool) -> Self {
         let watched = Past {
             identity: 0,
-            stamp: UNTOLD,
+            stamp: Stamp::from_bits(UNTOLD),
             watched: FOREVER,
             longest: Duration::ZERO,
             purged: None,
         };
-        let (now, fresh) = (Instant::ORIGIN, UNTOLD);
+        let (now, fresh) = (Instant::ORIGIN, Stamp::from_bits(UNTOLD));
         Self {
             records: [None; 3],
             past: shares_fate.then_some(watched),
@@ -57,7 +57,7 @@ impl Model {
 
     /// The stamp of the past, if it was told.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        self.past.map(|past| past.stamp).filter(|stamp| *stamp != UNTOLD)
+        self.past.map(|past| past.stamp).filter(|stamp| stamp.to_bits() < UNTOLD)
     }
 
     /// All stamps that were told.
@@ -114,17 +114,17 @@ impl Model {
         request: Request,
         told: Option<UnwatchedPast>,
     ) -> Found<()> {
-        self.at.fresh = UNTOLD;
+        self.at.fresh = Stamp::from_bits(UNTOLD + 1 + self.lines.len() as u128);
         let begins = {
             let (mut record, mut past) = (self.records[election], self.past);
-            let fresh = Stamp::from_bits(UNTOLD.to_bits() - 1);
-            contract::apply(&mut record, &mut past, Moment { fresh, ..self.at }, request);
+            let fresh = self.at.fresh;
+            contract::apply(&mut record, &mut past, self.at, request);
             past.is_some_and(|past| past.stamp == fresh)
         };
         let Some(UnwatchedPast { stamp, .. }) = told else { return Ok(()) };
         match &mut self.past {
             _ if begins => self.at.fresh = stamp,
-            Some(past) if past.stamp == UNTOLD => past.stamp = stamp,
+            Some(past) if past.stamp.to_bits() >= UNTOLD => past.stamp = stamp,
             Some(_) | None => return Ok(()),
         }
         let is_new = self.stamps.insert(stamp.to_bits());
@@ -152,7 +152,7 @@ impl Model {
     /// Deletes the records of leases that were given back, and returns their number.
     pub(super) fn purges(&mut self) -> u64 {
         let mut deleted = 0;
-        (self.at.now, self.at.fresh) = (Instant::ORIGIN, UNTOLD);
+        self.at.now = Instant::ORIGIN;
         for record in &mut self.records {
             let Some(mark) = record.filter(|record| record.released).map(|record| record.mark())
             else {

@@ -53,8 +53,12 @@ impl Requests {
         Self { draw, takes, tokens, marks, sent }
     }
 
-    pub(super) fn kind(&mut self) -> Kind {
+    /// The first request over a connection examines the server, of whatever kind it is.
+    pub(super) fn kind(&mut self, is_first: bool) -> Kind {
         use Kind::{Acquire, Look, Other, Renew};
+        if is_first {
+            return self.draw.pick(&[Acquire, Look, Renew, Other]);
+        }
         self.draw.pick(&[Acquire, Acquire, Acquire, Acquire, Look, Renew, Renew, Other, Other])
     }
 
@@ -80,6 +84,8 @@ impl Requests {
             }
             Kind::Renew => {
                 let (by, token) = self.tenure(model, election);
+                let late = self.earlier(number).filter(|_| self.draw.chance(1, 3));
+                let number = late.unwrap_or(number);
                 Request::Renew { holder: by, token, number, stamp: self.stamp(model) }
             }
             Kind::Other => self.other(model, election),
@@ -177,7 +183,20 @@ impl Requests {
             _ if !self.takes => None,
             0..=2 => None,
             3 if !self.marks[election].is_empty() => Some(self.draw.pick(&self.marks[election])),
+            4 => self.almost(model.records[election]?.mark()),
             _ => model.records[election].map(|record| record.mark()),
         }
+    }
+
+    /// A mark that has the holder or the number of that one.
+    fn almost(&mut self, mark: Mark) -> Option<Mark> {
+        if self.draw.chance(1, 2) {
+            return Some(Mark { holder: holder(self.draw.pick(&[1, 2, 3])), ..mark });
+        }
+        Some(Mark { number: self.earlier(mark.number)?, ..mark })
+    }
+
+    fn earlier(&mut self, number: RequestId) -> Option<RequestId> {
+        RequestId::new(self.draw.within(1..=number.get()))
     }
 }
