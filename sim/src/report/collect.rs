@@ -76,9 +76,10 @@ impl Collected {
                 self.leases.crash(at, keeps_data);
             }
             Event::Sent { who, id, request } => {
-                // A candidate in a quarantine only renews: any other request ends the quarantine.
-                if !matches!(request, Asked::Renew { .. }) {
-                    self.close(at, who, Kind::Quarantine, "given up");
+                // In a quarantine, a candidate only looks. It also asks once if it has to tell the store of a loss, which
+                // begins the quarantine anew.
+                if matches!(request, Asked::Acquire { .. }) {
+                    self.close(at, who, Kind::Quarantine, "asks for the lease");
                 }
                 self.messages.sent(at, entry, who, id, request);
             }
