@@ -99,6 +99,11 @@ impl ServerClock {
         self.course
     }
 
+    /// A process that is started by that command will tell the time by this clock.
+    pub fn sets(&self, command: &mut Command) {
+        self.preload().sets(command);
+    }
+
     pub(crate) fn preload(&self) -> Preload {
         Preload(Arc::clone(&self.folder))
     }

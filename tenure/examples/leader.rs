@@ -121,9 +121,9 @@ async fn print_event(candidate: &Candidate, steps: &AtomicU64, event: Event) {
             Ok(Some(leader)) => line(format_args!("incumbent token={token} name={}", leader.name)),
             Ok(None) | Err(_) => line(format_args!("incumbent token={token}")),
         },
-        Event::Quarantined { remaining } => line(format_args!("quarantined for {remaining:?}")),
-        Event::Refused { ttl, .. } => {
-            line(format_args!("refused: another candidate's TTL is {ttl:?}"));
+        Event::Watching { remaining } => line(format_args!("watching for {remaining:?}")),
+        Event::SettingsContradict { ttl, .. } => {
+            line(format_args!("settings contradict: another candidate's TTL is {ttl:?}"));
         }
         Event::StoreUnavailable { error } => line(format_args!("store unavailable: {error}")),
         Event::StoreRecovered => line(format_args!("store recovered")),

@@ -50,7 +50,7 @@
 //! |---|---|
 //! | `redis` | Redis and Valkey through redis-rs: one server, Sentinel, Cluster |
 //! | `fred` | one Redis server through fred |
-//! | `postgres` | a lease table in PostgreSQL, with or without advisory locks |
+//! | `postgres` | a lease table in PostgreSQL |
 //! | `etcd` | etcd; needs `protoc` to build |
 //! | `sqlite` | a SQLite file, for the processes of one Linux host |
 //! | `tower` | a layer for HTTP services that answers only while a candidate leads |

@@ -6,7 +6,7 @@ use std::error::Error;
 use tenure::store::{AnyStore, PurgeAge, Store, StoreEnvError, StoreUrlError};
 
 /// URLs with their stores, and whether this program was built with them.
-const URLS: [(&str, &str, bool); 17] = [
+const URLS: [(&str, &str, bool); 15] = [
     ("memory:", "memory", true),
     ("memory://", "memory", true),
     ("redis://127.0.0.1", "redis", cfg!(feature = "redis")),
@@ -17,8 +17,6 @@ const URLS: [(&str, &str, bool); 17] = [
     ("redis+fred://h1:6379/3?prefix=app", "fred", cfg!(feature = "fred")),
     ("postgres://app:hunter2@h1/app", "postgres", cfg!(feature = "postgres")),
     ("postgresql://app@h1", "postgres", cfg!(feature = "postgres")),
-    ("postgres+advisory://app:hunter2@h1/app", "postgres-advisory", cfg!(feature = "postgres")),
-    ("postgresql+advisory://app@h1", "postgres-advisory", cfg!(feature = "postgres")),
     ("etcd://h1,h2,h3/billing", "etcd", cfg!(feature = "etcd")),
     ("etcd://app:hunter2@h1", "etcd", cfg!(feature = "etcd")),
     ("sqlite:///tmp/elections.db", "sqlite", HAS_SQLITE),
@@ -49,10 +47,10 @@ fn the_scheme_names_the_store() {
 
 #[test]
 fn a_store_that_is_not_built_names_its_feature() {
-    let error = StoreUrlError::NotBuilt { store: "postgres-advisory", feature: "postgres" };
+    let error = StoreUrlError::NotBuilt { store: "postgres", feature: "postgres" };
     assert_eq!(
         error.to_string(),
-        "this program was built without the store postgres-advisory: turn on the feature \"postgres\" of tenure"
+        "this program was built without the store postgres: turn on the feature \"postgres\" of tenure"
     );
 }
 
@@ -60,7 +58,7 @@ fn a_store_that_is_not_built_names_its_feature() {
 fn unknown_schemes_list_the_known_ones() {
     let known = "the store's URL has an unknown scheme, or none; known are memory, redis, rediss, \
         redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, postgres, \
-        postgresql, postgres+advisory, postgresql+advisory, etcd, etcds, sqlite: write redis://127.0.0.1:6379, for example";
+        postgresql, etcd, etcds, sqlite: write redis://127.0.0.1:6379, for example";
     for url in
         ["", "hunter2", "app:hunter2@h1", "mysql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
     {

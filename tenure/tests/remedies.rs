@@ -66,11 +66,6 @@ const URLS: &[(&str, &str, &str)] = &[
         "it must be postgres://user:password@host:5432/database",
         "postgres://user:password@host:5432/database",
     ),
-    (
-        "postgres+advisory://h",
-        "it must be postgres://user:password@host:5432/database",
-        "postgres+advisory://user:password@host:5432/database",
-    ),
     ("postgres://u:a?b@h", "must be postgres://user:password@host", "postgres://u:a%3Fb@h"),
     ("postgres://u@a%3Ab", "such as db-1, 10.0.0.7 or [::1]", "postgres://u@[::1]"),
     ("postgres://u@h/db#x", "written %23", "postgres://u@h/db%23x"),

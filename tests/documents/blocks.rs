@@ -56,13 +56,14 @@ fn is_excerpt(block: &str, source: &str) -> bool {
         && source.windows(block.len()).any(|part| without_indent(part.iter().copied()) == block)
 }
 
-/// The examples that a test runs as a process, and the code beside this test: path and text.
+/// The examples that a test runs as a process, the code beside this test, and what needs a server: path and text.
 fn sources() -> BTreeMap<String, String> {
     let mut programs = Vec::new();
     rust_files(&root().join("tests/programs"), &mut programs);
     let programs: String = programs.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let mut files = Vec::new();
     rust_files(&root().join("tests/documents/shown"), &mut files);
+    files.push(root().join("tests/stores/postgres/old_lock.rs"));
     for entry in fs::read_dir(root().join("tenure/examples")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();

@@ -16,7 +16,6 @@ conformance!(in_redis, redis::rows::place(RedisRs));
 conformance!(in_redis_by_fred, redis::rows::place(Fred));
 conformance!(in_redis_behind_sentinels, redis::sentinel::place());
 conformance!(in_postgres, postgres::rows::place());
-conformance!(in_postgres_under_advisory_locks, postgres::rows::advisory());
 conformance!(in_etcd, etcd::rows::place());
 conformance!(in_sqlite, sqlite::rows::place());
 
@@ -70,13 +69,6 @@ mod in_short {
     fn redis_with_a_replica() {
         for row in ROWS {
             check(row, redis::replicas::place);
-        }
-    }
-
-    #[test]
-    fn postgres_with_immediate_takeovers() {
-        for row in ROWS {
-            check(row, postgres::rows::advisory_immediate);
         }
     }
 }

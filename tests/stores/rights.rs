@@ -2,21 +2,20 @@
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{Reply, Request, Store, Watched};
+use tenure::store::{Request, Store, Watched};
 use tenure_servers::Reply as Raw;
 
-use crate::support::{acquire, call, granted, release, renew, soon};
+use crate::support::{RENEWED, acquire, call, granted, held, release, renew, soon};
 
 /// Sees the leader, and can change nothing about it.
 async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
-    let (token, _) = granted(candidate, acquire(1, None)).await;
-    let seen = call(watcher, Request::Observe).await.unwrap();
-    assert!(matches!(seen, Reply::Held(incumbent) if incumbent.token == token));
+    let token = granted(candidate, acquire(1, None)).await;
+    assert_eq!(held(watcher, Request::Observe).await.token, token);
     // Requests under the leader's own identity, which a look shows.
     for request in [renew(1, token), release(1, token), acquire(1, None)] {
         call(watcher, request).await.unwrap_err();
     }
-    assert_eq!(call(candidate, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(candidate, renew(1, token)).await.unwrap(), RENEWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,7 +39,7 @@ async fn a_postgres_watcher_only_looks() {
     let candidate = crate::postgres::support::at(server.port());
     call(&candidate, Request::Observe).await.unwrap();
     server.sql("CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA tenure TO watcher").unwrap();
-    let tables = "GRANT SELECT ON tenure.leases, tenure.leases_history TO watcher";
+    let tables = "GRANT SELECT ON tenure.leases, tenure.leases_past TO watcher";
     server.sql(tables).unwrap();
     let config = PostgresConfig::new("127.0.0.1", server.port(), "watcher").database("postgres");
     let config = config.create_table(false).connect_timeout(crate::support::TTL);

@@ -10,7 +10,7 @@ use tenure::Config;
 use tenure::store::AnyStore;
 #[cfg(feature = "etcd")]
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
+use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure_bench::Outcome;
@@ -26,7 +26,6 @@ use crate::meter::Read;
 pub(crate) enum Kind {
     Redis,
     Postgres,
-    PostgresAdvisory,
     Sqlite,
     #[cfg(feature = "etcd")]
     Etcd,
@@ -38,7 +37,6 @@ impl Kind {
         match self {
             Self::Redis => "redis",
             Self::Postgres => "postgres",
-            Self::PostgresAdvisory => "postgres-advisory",
             Self::Sqlite => "sqlite",
             #[cfg(feature = "etcd")]
             Self::Etcd => "etcd",
@@ -49,7 +47,7 @@ impl Kind {
     pub(crate) fn must_lead(self) -> usize {
         match self {
             Self::Redis => 10_000,
-            Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => 100,
+            Self::Postgres | Self::Sqlite => 100,
             #[cfg(feature = "etcd")]
             Self::Etcd => 100,
         }
@@ -58,7 +56,7 @@ impl Kind {
     /// Short leases, for a test.
     pub(crate) fn quick_config(self) -> Outcome<Config> {
         Ok(match self {
-            Self::Redis | Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => {
+            Self::Redis | Self::Postgres | Self::Sqlite => {
                 Config::builder(Duration::from_secs(1)).build()?
             }
             // It counts leases in whole seconds.
@@ -70,7 +68,7 @@ impl Kind {
     /// Whether its leases are short enough for faults in a test.
     pub(crate) fn has_quick_faults(self) -> bool {
         match self {
-            Self::Redis | Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => true,
+            Self::Redis | Self::Postgres | Self::Sqlite => true,
             #[cfg(feature = "etcd")]
             Self::Etcd => false,
         }
@@ -102,8 +100,6 @@ impl Fault {
 pub(crate) enum Place {
     Redis(RedisServer),
     Postgres(PostgresServer),
-    /// Leases are granted under advisory locks.
-    PostgresAdvisory(PostgresServer),
     Sqlite(TempDir),
     #[cfg(feature = "etcd")]
     Etcd(EtcdServer),
@@ -114,7 +110,6 @@ impl Place {
         Ok(match kind {
             Kind::Redis => Self::Redis(RedisServer::start()?),
             Kind::Postgres => Self::Postgres(PostgresServer::start()?),
-            Kind::PostgresAdvisory => Self::PostgresAdvisory(PostgresServer::start()?),
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
             #[cfg(feature = "etcd")]
             Kind::Etcd => Self::Etcd(EtcdServer::start()?),
@@ -128,11 +123,6 @@ impl Place {
             Self::Postgres(server) => {
                 let config = PostgresConfig::new("127.0.0.1", server.port(), "postgres");
                 AnyStore::new(Postgres::new(config.trust_empty_store(true)))
-            }
-            Self::PostgresAdvisory(server) => {
-                let config = PostgresConfig::new("127.0.0.1", server.port(), "postgres");
-                let config = AdvisoryConfig::new(config.trust_empty_store(true));
-                AnyStore::new(PostgresAdvisory::new(config))
             }
             Self::Sqlite(folder) => {
                 let config = SqliteConfig::new(folder.path().join("elections.db"));
@@ -155,7 +145,6 @@ impl Place {
         match self {
             Self::Redis(_) => "Redis",
             Self::Postgres(_) => "PostgreSQL",
-            Self::PostgresAdvisory(_) => "PostgreSQL, advisory locks",
             Self::Sqlite(_) => "SQLite",
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => "etcd",
@@ -166,9 +155,7 @@ impl Place {
     pub(crate) fn counter(&self) -> Outcome<Read> {
         Ok(match self {
             Self::Redis(server) => counter::at_redis(server.port())?,
-            Self::Postgres(_) | Self::PostgresAdvisory(_) | Self::Sqlite(_) => {
-                counter::of_driver()?
-            }
+            Self::Postgres(_) | Self::Sqlite(_) => counter::of_driver()?,
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => counter::of_driver()?,
         })
@@ -178,7 +165,7 @@ impl Place {
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Self::Redis(server) => server.pid(),
-            Self::Postgres(server) | Self::PostgresAdvisory(server) => server.pid(),
+            Self::Postgres(server) => server.pid(),
             Self::Sqlite(_) => None,
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => server.pid(),
@@ -187,9 +174,7 @@ impl Place {
 
     pub(crate) fn faults(&self) -> &'static [Fault] {
         match self {
-            Self::Redis(_) | Self::Postgres(_) | Self::PostgresAdvisory(_) => {
-                &[Fault::Paused, Fault::Cut, Fault::Restarted]
-            }
+            Self::Redis(_) | Self::Postgres(_) => &[Fault::Paused, Fault::Cut, Fault::Restarted],
             Self::Sqlite(_) => &[],
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => &[Fault::Paused, Fault::Restarted],
@@ -215,7 +200,7 @@ impl Place {
                 }
                 Ok(())
             }
-            (Fault::Cut, Self::Postgres(server) | Self::PostgresAdvisory(server)) => {
+            (Fault::Cut, Self::Postgres(server)) => {
                 let cut = server.sql(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -233,7 +218,7 @@ impl Place {
                 thread::sleep(outage / 3);
                 Ok(server.restart()?)
             }
-            (Fault::Restarted, Self::Postgres(server) | Self::PostgresAdvisory(server)) => {
+            (Fault::Restarted, Self::Postgres(server)) => {
                 server.stop()?;
                 thread::sleep(outage / 3);
                 Ok(server.restart()?)
@@ -253,7 +238,7 @@ impl Place {
     fn pause(&self) -> Outcome<()> {
         match self {
             Self::Redis(server) => Ok(server.pause()?),
-            Self::Postgres(server) | Self::PostgresAdvisory(server) => Ok(server.pause()?),
+            Self::Postgres(server) => Ok(server.pause()?),
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.pause()?),
@@ -263,7 +248,7 @@ impl Place {
     fn resume(&self) -> Outcome<()> {
         match self {
             Self::Redis(server) => Ok(server.resume()?),
-            Self::Postgres(server) | Self::PostgresAdvisory(server) => Ok(server.resume()?),
+            Self::Postgres(server) => Ok(server.resume()?),
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.resume()?),

@@ -240,7 +240,7 @@ mod tests {
         let history = [
             (10, Event::Leads { who: A, token: 1 }),
             (12, renew(1)),
-            (13, Event::Answered { who: A, id: 1, answer: Some(Answer::Renewed { .. }) }),
+            (13, Event::Answered { who: A, id: 1, answer: Some(RENEWED) }),
             (20, renew(2)),
             (30, renew(3)),
             (45, Event::Leads { who: B, token: 2 }),

@@ -73,14 +73,13 @@ impl Kind {
         match self {
             Self::Violation => ("violations", "a property did not hold; found at that moment"),
             Self::Fault => ("faults", "the faults of the plan"),
-            Self::Lease => (
-                "leases",
-                "the record at the store, until others may take it, in its holder's colour",
-            ),
+            Self::Lease => {
+                ("leases", "the record at the store, until others may take it, in its holder's colour")
+            }
             Self::Claim => ("claims", "a candidate's claim, until its end if it is not renewed"),
             Self::Renewal => ("renewals", "a claim that was extended"),
             Self::Quarantine => {
-                ("quarantines", "watching the store's past, before any lease may be granted")
+                ("quarantines", "watching the store's past before it may be granted anything")
             }
             Self::Leads => ("is_leader()", "the answer that the application gets"),
             Self::Work => ("work", "leader-only work"),

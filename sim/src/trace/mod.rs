@@ -215,6 +215,19 @@ pub enum Answer {
     Other,
 }
 
+impl Answer {
+    /// Whether the store's past is watched, if the answer tells that.
+    pub(crate) const fn past_is_watched(self) -> Option<bool> {
+        match self {
+            Self::Granted { .. } => Some(true),
+            Self::Not { past_is_watched }
+            | Self::At { past_is_watched }
+            | Self::Renewed { past_is_watched } => Some(past_is_watched),
+            Self::Superseded | Self::Released | Self::NotHeld | Self::Other => None,
+        }
+    }
+}
+
 /// An election's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
@@ -227,6 +240,16 @@ pub struct Kept {
     pub lease_ends: SimTime,
     /// Whether it was handed back.
     pub released: bool,
+}
+
+impl Asked {
+    /// What every store is told of it. Not all are told what a candidate knows that looks.
+    pub(crate) const fn as_told(self) -> Self {
+        match self {
+            Self::Look { .. } => Self::Look { seen: 0 },
+            Self::Acquire { .. } | Self::Renew { .. } | Self::Release { .. } => self,
+        }
+    }
 }
 
 impl StoreStep {

@@ -145,11 +145,11 @@ fn a_replica_of_postgres_is_promoted() {
 }
 
 #[test]
-fn a_replica_is_promoted_behind_advisory_locks_and_a_clock_is_set() {
+fn a_replica_is_promoted_and_a_clock_is_set() {
     let what = serde_json::json!({ "operator": "disconnect-leader" });
     let disconnects = serde_json::json!({ "when": { "at_ms": 12_000 }, "what": what });
     let between = [sets_clock(8_000, 2_000), sets_clock(10_000, -1_500), disconnects];
-    a_replica_is_promoted_on("postgres-advisory", &between);
+    a_replica_is_promoted_on("postgres", &between);
 }
 
 #[test]

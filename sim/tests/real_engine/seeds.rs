@@ -52,11 +52,6 @@ fn promises_hold_on_postgres() {
 }
 
 #[test]
-fn promises_hold_on_postgres_behind_advisory_locks() {
-    holds_on("postgres-advisory", "701");
-}
-
-#[test]
 fn promises_hold_on_etcd() {
     holds_on("etcd", "901");
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use tenure_core::{
-    Acquire, Asked, RequestId, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+    Acquire, Asked, Mark, RequestId, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
 };
 
 use super::{Message, Profile};
-use crate::{HolderId, Token};
+use crate::{HolderId, Instant, Token};
 
 /// One atomic step at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,6 +201,12 @@ pub struct Shown {
 }
 
 impl Shown {
+    /// What changes with each renewal. Where the server ends leases itself, the mark stays the same, and what it keeps is
+    /// shown as renewed.
+    pub(crate) fn renewal(&self) -> Option<(Mark, Instant)> {
+        self.sight.record.map(|record| (record.mark(), record.written))
+    }
+
     /// The leader, as far as the record tells: the candidate of a lease that was not given back.
     pub fn incumbent(&self) -> Option<Incumbent> {
         let record = self.sight.record.filter(|record| !record.released)?;

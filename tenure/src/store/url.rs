@@ -13,7 +13,6 @@ impl AnyStore {
     /// | `redis`, `rediss`, `redis+sentinel`, `rediss+sentinel`, `redis+cluster`, `rediss+cluster` | Redis or Valkey, through redis-rs | `redis` |
     /// | `redis+fred` | one Redis or Valkey server, unencrypted, through fred | `fred` |
     /// | `postgres`, `postgresql` | a lease table | `postgres` |
-    /// | `postgres+advisory`, `postgresql+advisory` | the same behind advisory locks, which are numbered by the elections' names | `postgres` |
     /// | `etcd`, `etcds` | etcd | `etcd` |
     /// | `sqlite` | a file, on Linux | `sqlite` |
     ///
@@ -61,7 +60,6 @@ impl AnyStore {
                 instead: "rediss",
             }),
             Kind::Postgres => postgres(url),
-            Kind::Advisory => advisory(rest),
             Kind::Etcd => etcd(url),
             Kind::Sqlite => sqlite(url),
         }
@@ -143,12 +141,11 @@ enum Kind {
     /// Known, so that its error says what would do.
     EncryptedFred,
     Postgres,
-    Advisory,
     Etcd,
     Sqlite,
 }
 
-const SCHEMES: [(&str, Kind); 16] = [
+const SCHEMES: [(&str, Kind); 14] = [
     ("memory", Kind::Memory),
     ("redis", Kind::Redis),
     ("rediss", Kind::Redis),
@@ -160,8 +157,6 @@ const SCHEMES: [(&str, Kind); 16] = [
     ("rediss+fred", Kind::EncryptedFred),
     ("postgres", Kind::Postgres),
     ("postgresql", Kind::Postgres),
-    ("postgres+advisory", Kind::Advisory),
-    ("postgresql+advisory", Kind::Advisory),
     ("etcd", Kind::Etcd),
     ("etcds", Kind::Etcd),
     ("sqlite", Kind::Sqlite),
@@ -206,9 +201,6 @@ macro_rules! not_built {
 not_built!(redis(&str), "redis", "redis");
 not_built!(fred(&str), "fred", "fred");
 not_built!(postgres(&str), "postgres", "postgres");
-fn advisory(_: &str) -> Opened {
-    Err(StoreUrlError::NotBuilt { store: "postgres-advisory", feature: "postgres" })
-}
 not_built!(etcd(&str), "etcd", "etcd");
 
 #[cfg(feature = "redis")]

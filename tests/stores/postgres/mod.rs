@@ -3,13 +3,13 @@
 //!
 //! Needs PostgreSQL; without it, these tests fail and say how to install it.
 
-pub(crate) mod advisory;
 mod blocked;
 mod few_slots;
-mod history;
 mod locks;
 mod messages;
+mod old_lock;
 mod oversized;
+mod past;
 mod poolers;
 mod promoted;
 mod refusals;

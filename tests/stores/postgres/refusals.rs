@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig, Secret};
-use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure::store::{Key, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{
-    SOON, TTL, acquire, all_requests, answered, at, call, client, granted, is_known_to_be_near,
-    local, port_that_answers, release, renew, server, soon, unused_port,
+    RENEWED, SOON, acquire, after_watching, all_requests, answered, at, call, client, granted,
+    granted_after_a_watch, held, local, port_that_answers, release, renew, server, shown, soon,
+    unused_port,
 };
 
 const PASSWORD: &str = "correct-horse";
@@ -82,10 +83,10 @@ async fn a_table_of_another_version() {
     let server = server();
     call(&at(server.port()), Request::Observe).await.unwrap();
     let newer = "CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer \
-         LANGUAGE sql IMMUTABLE AS 'SELECT 2'";
+         LANGUAGE sql IMMUTABLE AS 'SELECT 3'";
     server.sql(newer).unwrap();
     let kind = StoreErrorKind::UnsupportedVersion;
-    let says = "has version 2; this store knows 1";
+    let says = "has version 3; this store knows 2";
     refuses(&at(server.port()), &all_requests(), kind, says).await;
 }
 
@@ -93,20 +94,20 @@ async fn a_table_of_another_version() {
 async fn a_missing_function_is_named_or_made() {
     let server = server();
     call(&at(server.port()), Request::Observe).await.unwrap();
-    server.sql("DROP FUNCTION tenure.leases_purge(bigint), tenure.leases_late()").unwrap();
+    server.sql("DROP FUNCTION tenure.leases_hidden(), tenure.leases_place()").unwrap();
     let strict = Postgres::new(local(server.port()).create_table(false));
-    let says = "no leases_late, leases_purge";
+    let says = "no leases_place, leases_hidden";
     refuses(&strict, &all_requests(), StoreErrorKind::Missing, says).await;
     assert_eq!(at(server.port()).purge(Duration::ZERO).await.unwrap(), 0);
     // It waits for the next attempt; a question right now would get the last error.
-    granted(&strict, acquire(1, None)).await;
+    granted_after_a_watch(&strict, acquire(1, None)).await;
     // Not where another version has other functions.
-    server.sql("DROP FUNCTION tenure.leases_purge(bigint)").unwrap();
+    server.sql("DROP FUNCTION tenure.leases_hidden()").unwrap();
     let newer = "CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer \
-         LANGUAGE sql IMMUTABLE AS 'SELECT 2'";
+         LANGUAGE sql IMMUTABLE AS 'SELECT 3'";
     server.sql(newer).unwrap();
     let kind = StoreErrorKind::UnsupportedVersion;
-    refuses(&at(server.port()), &all_requests(), kind, "has version 2").await;
+    refuses(&at(server.port()), &all_requests(), kind, "has version 3").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,7 +125,9 @@ async fn a_server_that_does_not_write_to_disk() {
     let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
     let store = Postgres::new(local(server.port()));
     let kind = StoreErrorKind::NotDurable;
-    refuses(&store, &[acquire(1, None)], kind, "set fsync to on").await;
+    let past = shown(&store, acquire(1, None)).await;
+    let watched = after_watching(&acquire(1, None), &past);
+    refuses(&store, &[watched], kind, "set fsync to on").await;
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "0");
     granted(&at(server.port()), acquire(1, None)).await;
 }
@@ -134,13 +137,12 @@ async fn a_server_that_does_not_write_to_disk() {
 async fn fsync_off_is_accepted_on_request() {
     let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
     let store = Postgres::new(local(server.port()).accept_fsync_off(true));
-    let (token, wait) = granted(&store, acquire(1, None)).await;
-    assert!(wait > TTL / 2, "the quarantine stays: {wait:?}");
+    // The past is watched all the same.
+    let token = granted_after_a_watch(&store, acquire(1, None)).await;
     answered(&store, release(1, token)).await;
     // By the plain statement.
-    is_known_to_be_near(&store).await;
-    let (next, wait) = granted(&store, acquire(2, Some(token))).await;
-    assert!(next > token && wait > TTL / 2, "{wait:?}");
+    let next = granted(&store, acquire(2, Some(token))).await;
+    assert!(next > token);
     // Of this store alone.
     server.sql("ALTER ROLE postgres SET elections.accepts_fsync_off = on").unwrap();
     answered(&store, release(2, next)).await;
@@ -166,14 +168,14 @@ async fn a_server_that_hides_its_log_position() {
     let (back, hidden) = ("pg_current_wal_lsn", "pg_hidden_wal_lsn");
     server.sql(&format!("DROP FUNCTION pg_catalog.{back}()")).unwrap();
     server.sql(&format!("ALTER FUNCTION pg_catalog.{hidden}() RENAME TO {back}")).unwrap();
-    granted(&store, acquire(1, None)).await;
+    granted_after_a_watch(&store, acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fsync_turned_off_during_a_session_is_noticed() {
     let server = server();
     let store = Postgres::new(local(server.port()));
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted_after_a_watch(&store, acquire(1, None)).await;
     answered(&store, release(1, token)).await;
     for sql in ["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"] {
         server.sql(sql).unwrap();
@@ -194,14 +196,14 @@ async fn fsync_turned_off_during_a_session_is_noticed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby() {
     let primary = server();
-    let (token, _) = granted(&at(primary.port()), acquire(1, None)).await;
+    let token = granted(&at(primary.port()), acquire(1, None)).await;
     let standby = primary.replica(&[]).unwrap();
     let store = at(standby.port());
     // It knows an earlier leader, but not the present one.
     refuses(&store, &all_requests(), StoreErrorKind::NotPrimary, "").await;
     standby.promote().unwrap();
-    let Reply::Held(incumbent) = answered(&store, Request::Observe).await else { panic!("held") };
-    assert_eq!(incumbent.token, token);
+    answered(&store, Request::Observe).await;
+    assert_eq!(held(&store, Request::Observe).await.token, token);
 }
 
 /// The server's own settings for commits and messages do not matter.
@@ -215,7 +217,7 @@ async fn a_commit_without_its_standby_is_unknown() {
     ] {
         let server = PostgresServer::start_with(&[setting]).unwrap();
         let store = at(server.port());
-        let (token, _) = granted(&store, acquire(1, None)).await;
+        let token = granted(&store, acquire(1, None)).await;
         server.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").unwrap();
         server.sql("SELECT pg_reload_conf()").unwrap();
         // Until the server has read its settings.
@@ -240,7 +242,7 @@ async fn a_commit_without_its_standby_is_unknown() {
         let error = asked.await.unwrap();
         assert_eq!(error.kind(), StoreErrorKind::NotDurable, "{setting}, {ends}: {error}");
         // It was carried out all the same.
-        assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+        held(&store, Request::Observe).await;
     }
 }
 
@@ -252,10 +254,10 @@ async fn unsafe_database_settings_are_overruled() {
         server.sql(&format!("ALTER ROLE postgres SET {setting}")).unwrap();
     }
     let store = Postgres::new(local(server.port()).trust_empty_store(true).lock_timeout(SOON));
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     server.sql("ALTER ROLE postgres SET timezone = 'Asia/Tokyo'").unwrap();
-    let (_, wait) = granted(&at(server.port()), acquire(1, None)).await;
-    assert_eq!(wait, Duration::ZERO, "the server is the same in every session");
+    // The server is the same in every session.
+    granted(&at(server.port()), acquire(1, None)).await;
     // Under another isolation this would fail instead of waiting.
     let writes = client(server.port()).await;
     writes.batch_execute("BEGIN; UPDATE tenure.leases SET name = 'other'").await.unwrap();
@@ -265,7 +267,7 @@ async fn unsafe_database_settings_are_overruled() {
     });
     super::support::sessions(&server, "wait_event_type = 'Lock'", 1).await;
     writes.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(asked.await.unwrap().unwrap(), Reply::Renewed);
+    assert_eq!(asked.await.unwrap().unwrap(), RENEWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -273,7 +275,7 @@ async fn a_damaged_record_is_no_vacancy() {
     let server = server();
     let store = at(server.port());
     granted(&store, acquire(1, None)).await;
-    for damage in ["ttl = -1", "token = -7", "holder = ''", "lease_end = NULL", "released = NULL"] {
+    for damage in ["ttl = -1", "token = -7", "holder = ''", "number = NULL", "released = NULL"] {
         let sql = format!("UPDATE tenure.leases SET {damage}");
         server.sql(&sql).expect_err("the table refuses it");
     }

@@ -1,39 +1,21 @@
 //! Servers for every row of the store contract, whose data survives a restart or is lost in one of two ways.
 
-use tenure::store::Store;
-use tenure::store::postgres::{
-    AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig, Takeover,
-};
+use tenure::store::postgres::Postgres;
 use tenure_servers::PostgresServer;
 use tenure_sim::conformance::{Data, Mishap, Row, check};
 
 use super::support::{Place, SOON, at, local, server};
 
-pub(crate) fn place() -> Place {
-    of(Postgres::new)
-}
-
-/// The same under advisory locks. One session has all of them, and hands them from holder to holder as the
-/// leases go.
-pub(crate) fn advisory() -> Place {
-    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config)))
-}
-
-/// The same with takeovers at once.
-pub(crate) fn advisory_immediate() -> Place {
-    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config).takeover(Takeover::Immediate)))
-}
-
 /// The tables may be emptied, and the server restarted.
-fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
+pub(crate) fn place() -> Place {
     let empty = |server: &mut PostgresServer, data: Data| {
         if data == Data::Lost {
-            server.sql("TRUNCATE tenure.leases, tenure.leases_history").unwrap();
+            server.sql("TRUNCATE tenure.leases, tenure.leases_past").unwrap();
         }
         server.restart().unwrap();
     };
     // On a slow disk, concurrent requests wait longer than the default of 50 ms for each other's commits.
-    let connect = move |server: &PostgresServer| store(local(server.port()).lock_timeout(SOON));
+    let connect = |server: &PostgresServer| Postgres::new(local(server.port()).lock_timeout(SOON));
     let slow = |server: &mut PostgresServer, is_slow| {
         if is_slow { server.pause() } else { server.resume() }.unwrap();
     };
@@ -52,15 +34,14 @@ pub(crate) fn trusting() -> Place {
 
 pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
     let sql = match mishap {
-        Mishap::LeasesEnd => "UPDATE tenure.leases SET lease_end = 1",
-        Mishap::LongTime => "UPDATE tenure.leases_history SET known_since = 1",
-        Mishap::OtherServer => "UPDATE tenure.leases_history SET identity = ''another''",
-        Mishap::HistoryLost => "DELETE FROM tenure.leases_history",
-        Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_history",
+        Mishap::LongTime => "UPDATE tenure.leases_past SET watched = 4503599627370496",
+        Mishap::OtherServer => "UPDATE tenure.leases_past SET identity = ''another''",
+        Mishap::PastLost => "DELETE FROM tenure.leases_past",
+        Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_past",
     };
     // Before the first request there is no table, and so no data to change.
     let sql = format!(
-        "DO $$ BEGIN IF to_regclass('tenure.leases_history') IS NOT NULL THEN \
+        "DO $$ BEGIN IF to_regclass('tenure.leases_past') IS NOT NULL THEN \
          EXECUTE '{sql}'; END IF; END $$"
     );
     server.sql(&sql).unwrap();
@@ -68,7 +49,7 @@ pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
 
 /// Another cluster may be put in the place of the old one.
 #[test]
-fn a_new_cluster_makes_wait() {
+fn a_new_cluster_is_to_be_watched() {
     let replaced = |server: &mut PostgresServer, _| server.replace().unwrap();
     let connect = |server: &PostgresServer| Postgres::new(local(server.port()));
     check(Row::Loss, || Place::of(server(), connect).replaced(replaced).place());

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use tenure::store::Request;
+use tenure::runtime::{self, Runtime, TokioRuntime};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::{Candidate, Config};
 use tenure_servers::{PostgresServer, Proxy};
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, Connection, NoTls};
 
 pub(crate) use crate::support::*;
 
@@ -33,15 +35,18 @@ pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
 }
 
 /// A connection of the test's own, as the superuser, for several statements in one session.
-pub(crate) async fn client(port: u16) -> tokio_postgres::Client {
-    use tenure::runtime::{Runtime, TokioRuntime};
+pub(crate) async fn client(port: u16) -> Client {
+    let (client, connection) = session(port).await;
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+/// The same, whose caller has to carry the connection.
+pub(crate) async fn session(port: u16) -> (Client, Connection<runtime::Connection, NoTlsStream>) {
     let stream = TokioRuntime.connect("127.0.0.1", port).await.unwrap();
     let mut settings = tokio_postgres::Config::new();
     settings.user("postgres").dbname("postgres").application_name("test");
-    let connected = settings.connect_raw(stream, tokio_postgres::NoTls).await;
-    let (client, connection) = connected.unwrap();
-    tokio::spawn(async move { drop(connection.await) });
-    client
+    settings.connect_raw(stream, NoTls).await.unwrap()
 }
 
 /// Ends all sessions of stores, as an administrator does.
@@ -62,11 +67,4 @@ pub(crate) async fn sessions(server: &PostgresServer, state: &str, wanted: usize
         }
     })
     .await;
-}
-
-/// Lets the store find out that its server is near: of so many looks, which write nothing, one is quick.
-pub(crate) async fn is_known_to_be_near(store: &Postgres) {
-    for _ in 0..100 {
-        call(store, Request::Observe).await.unwrap();
-    }
 }

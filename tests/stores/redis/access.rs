@@ -52,7 +52,7 @@ async fn takes_part(
     patience: Duration,
 ) -> Result<(), String> {
     let refused = |error: tenure::store::StoreError| error.to_string();
-    let Reply::Granted { token, .. } = call(store, acquire(1, None)).await.map_err(refused)? else {
+    let Reply::Granted { token } = call(store, acquire(1, None)).await.map_err(refused)? else {
         return Err("not granted".into());
     };
     call(store, renew(1, token)).await.map_err(refused)?;

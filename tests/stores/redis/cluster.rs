@@ -13,8 +13,8 @@ use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
-    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, job, local, release,
-    renew, server, soon, start,
+    Place, RECORD, RENEWED, TTL, Watch, acquire, call, falls, granted, granted_after_a_watch, held,
+    in_the_end, job, local, release, renew, server, soon, start,
 };
 
 fn quick() -> Config {
@@ -40,12 +40,12 @@ async fn every_node_redirects_to_the_prefixs_owner() {
     let mut owners = std::collections::BTreeSet::new();
     for number in 0..12 {
         let prefix = format!("app-{number}");
-        owners.insert(cluster.owner(&format!("{{{prefix}}}:history"), 0).unwrap());
+        owners.insert(cluster.owner(&format!("{{{prefix}}}:past"), 0).unwrap());
         let mut token = None;
         for port in cluster.ports() {
             let config = by(&[port]).prefix(&prefix).unwrap();
             let store = store(config);
-            let (granted, _) = granted(&store, acquire(1, token)).await;
+            let granted = granted(&store, acquire(1, token)).await;
             assert!(token.is_none_or(|before| granted > before));
             assert_eq!(call(&store, release(1, granted)).await.unwrap(), Reply::Released);
             token = Some(granted);
@@ -141,39 +141,40 @@ async fn a_moving_slot_is_followed() {
         let_in(cluster.node(number), &[&RIGHTS[..], &more].concat());
     }
     let store = store(as_app(by(&ports)));
-    let (token, wait) = granted(&store, acquire(1, None)).await;
-    assert_eq!(wait, Duration::ZERO);
+    let token = granted(&store, acquire(1, None)).await;
     let other = Key::new("other").unwrap();
     let reply = store.call(&other, acquire(1, None)).await.unwrap();
     let Reply::Granted { token: token_of_other, .. } = reply else { panic!("{reply:?}") };
-    let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let renewed = async || {
+        let renewed = call(&store, renew(1, token)).await.unwrap();
+        assert!(matches!(renewed, Reply::Renewed { .. }), "{renewed:?}");
+    };
     let moving = Move::begin(&cluster);
     renewed().await;
     moving.key(RECORD);
     renewed().await;
-    // Also over a connection on which no renewal has found the record beside the history yet.
+    // Also over a connection on which no renewal has found the record beside the past yet.
     let anew = self::store(as_app(by(&ports)));
-    assert_eq!(call(&anew, renew(1, token)).await.unwrap(), Reply::Renewed);
-    assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+    assert_eq!(call(&anew, renew(1, token)).await.unwrap(), RENEWED);
     // Where one record has moved and the other has not, each renewal of one call goes to its own node.
     let together = vec![(job(), renew(1, token)), (other.clone(), renew(1, token_of_other))];
     for reply in store.call_all(together).await {
-        assert_eq!(reply.unwrap(), Reply::Renewed);
+        assert_eq!(reply.unwrap(), RENEWED);
     }
-    // With one of two keys on each node, requests are refused until both are on one.
-    let error = call(&store, acquire(2, None)).await.unwrap_err();
-    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
-    for key in [super::support::HISTORY, "{tenure}:leader:other"] {
+    // With one of two keys on each node, other requests are refused until both are on one.
+    for request in [acquire(2, None), Request::Observe] {
+        let error = call(&store, request).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    }
+    for key in [super::support::PAST, "{tenure}:leader:other"] {
         moving.key(key);
     }
-    assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
+    held(&store, acquire(2, None)).await;
     renewed().await;
     moving.end();
     renewed().await;
-    // Another server than the one that wrote the history.
-    let (same, wait) = granted(&store, acquire(1, None)).await;
-    assert_eq!(same, token);
-    assert!(wait > TTL / 2, "{wait:?}");
+    // Another server than the one that the past names.
+    assert_eq!(granted_after_a_watch(&store, acquire(1, None)).await, token);
 }
 
 /// How many connections the nodes have taken, those of this question included.
@@ -200,7 +201,7 @@ async fn redirected_elections_share_a_connection() {
     let granted = keys.iter().zip(store.call_all(acquires).await);
     let renewals: Vec<_> = granted
         .map(|(key, reply)| match reply {
-            Ok(Reply::Granted { token, .. }) => (key.clone(), renew(1, token)),
+            Ok(Reply::Granted { token }) => (key.clone(), renew(1, token)),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -211,7 +212,7 @@ async fn redirected_elections_share_a_connection() {
     let before = connections(&cluster);
     for _ in 0..3 {
         for reply in store.call_all(renewals.clone()).await {
-            assert_eq!(reply.unwrap(), Reply::Renewed);
+            assert_eq!(reply.unwrap(), RENEWED);
         }
     }
     // Those that are asked for this number are 3.
@@ -219,7 +220,7 @@ async fn redirected_elections_share_a_connection() {
     assert!((1..=FEW).contains(&opened), "{opened} for {ELECTIONS} elections");
 }
 
-/// The first renewals that a new owner carries out begin the history anew: by `ASK`, or by `MOVED`, of one election or of
+/// The first renewals that a new owner carries out make another past: by `ASK`, or by `MOVED`, of one election or of
 /// two in one call.
 async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {
     let cluster = RedisCluster::start(3, 0).unwrap();
@@ -228,18 +229,18 @@ async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {
     for &name in elections {
         let key = Key::new(name).unwrap();
         let reply = store.call(&key, acquire(1, None)).await.unwrap();
-        let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        let Reply::Granted { token } = reply else { panic!("{reply:?}") };
         renewals.push((key, renew(1, token)));
     }
     let renewed = async || {
         for reply in store.call_all(renewals.clone()).await {
-            assert_eq!(reply.unwrap(), Reply::Renewed);
+            assert!(matches!(reply, Ok(Reply::Renewed { .. })), "{reply:?}");
         }
     };
     renewed().await;
     let moving = Move::begin(&cluster);
     let records = elections.iter().map(|name| format!("{{tenure}}:leader:{name}"));
-    for key in records.chain([super::support::HISTORY.to_owned()]) {
+    for key in records.chain([super::support::PAST.to_owned()]) {
         moving.key(&key);
     }
     if is_redirected_by_ask {
@@ -253,12 +254,12 @@ async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {
     let Raw::BulkString(info) = owner.command(&["INFO", "server"]).unwrap() else { panic!() };
     let info = String::from_utf8(info).unwrap();
     let id = info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap();
-    let by = owner.command(&["HGET", super::support::HISTORY, "identity"]).unwrap();
+    let by = owner.command(&["HGET", super::support::PAST, "identity"]).unwrap();
     let Raw::BulkString(by) = by else { panic!("{by:?}") };
     let by = String::from_utf8(by).unwrap();
     assert!(
         by.starts_with(id),
-        "{by} has begun the history, and not {id}: later grants would wait"
+        "{by} is in the past, and not {id}: later candidates would have to watch"
     );
 }
 
@@ -292,7 +293,7 @@ async fn a_slot_that_is_moved_costs_no_lead() {
     let two = candidate(&ports, "two", lasting);
     let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
     let moving = Move::begin(&cluster);
-    for key in [RECORD, super::support::HISTORY] {
+    for key in [RECORD, super::support::PAST] {
         moving.key(key);
     }
     moving.end();
@@ -338,13 +339,15 @@ async fn one_node_alone_sends_nobody_anywhere() {
     // Whether more than half of the primaries know the node that requests are redirected to.
     for (second_knows_it, connections) in [(false, 0), (true, 1)] {
         let heard = Arc::<Mutex<Vec<Vec<String>>>>::default();
+        let (zero, time) = (":0\r\n".to_owned(), ":1000\r\n".to_owned());
+        let vacant = array(&[array(&[text("at"), zero.clone(), time, text(""), zero])]);
         let commands = Arc::clone(&heard);
         let elsewhere = Fake::start(Duration::ZERO, move |words| {
             commands.lock().unwrap().push(words.to_vec());
             match &*words[0] {
                 "HELLO" => HELLO.to_owned(),
                 "ASKING" => "+OK\r\n".to_owned(),
-                _ => array(&[text("vacant")]),
+                _ => vacant.clone(),
             }
         })
         .await;
@@ -357,7 +360,7 @@ async fn one_node_alone_sends_nobody_anywhere() {
         let asked = call(&store(config), Request::Observe).await;
         assert_eq!(elsewhere.connections(), connections, "{asked:?}");
         if second_knows_it {
-            assert_eq!(asked.unwrap(), Reply::Vacant);
+            assert!(matches!(asked, Ok(Reply::At(shown)) if shown.incumbent().is_none()));
         } else {
             assert_eq!(asked.unwrap_err().kind(), StoreErrorKind::NoLeader);
             assert_eq!(*heard.lock().unwrap(), [[""; 0]; 0]);

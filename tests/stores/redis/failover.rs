@@ -62,11 +62,11 @@ pub(super) async fn survives(
     let (_, before) = leader(&all).await;
     fail(servers.server(old));
     let next = servers.replaced(old);
-    let record = ["HGET", RECORD, "lease_end"];
-    let lease_end = servers.server(next).command(&record).unwrap();
+    let record = ["HGET", RECORD, "number"];
+    let mark = servers.server(next).command(&record).unwrap();
     // One leads at the next server: its record of the lease has changed.
     in_the_end(async {
-        while servers.server(next).command(&record).unwrap() == lease_end {
+        while servers.server(next).command(&record).unwrap() == mark {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })

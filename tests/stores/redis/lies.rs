@@ -141,7 +141,7 @@ over_both_clients! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_oversized_reply_is_not_read() {
     const LENGTH: usize = 100 << 20;
-    let held = "*6\r\n$4\r\nheld\r\n:7\r\n:1000\r\n$2\r\nff\r\n$1\r\na\r\n";
+    let held = "*1\r\n*18\r\n$2\r\nat\r\n:7\r\n:1000\r\n$0\r\n\r\n:0\r\n$1\r\na\r\n";
     let metadata = format!("${LENGTH}\r\n{}\r\n", "x".repeat(LENGTH));
     let error = format!("-ERR {}\r\n", "x".repeat(LENGTH));
     for (asked, says) in

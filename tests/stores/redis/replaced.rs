@@ -3,21 +3,26 @@
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{AnyStore, Reply};
+use tenure::store::{AnyStore, Reply, Request, Stamp};
 use tenure_servers::{RedisSentinels, RedisServer, Reply as Raw};
 
 use super::sentinel::{answered, impatient, refuses_replicas, store};
-use super::support::{HISTORY, RECORD, TTL, acquire, release, soon};
+use super::support::{PAST, RECORD, acquire, after_watching, release, soon};
 
-/// All of a quarantine but for what the requests of a test may take: more than is left of one that began
-/// at the server before, when that was replaced.
-fn is_whole(wait: Duration) {
-    assert!(wait <= TTL && wait + Duration::from_secs(5) > TTL, "{wait:?} of {TTL:?}");
-}
-
-fn as_grant(reply: &Reply) -> (Token, Duration) {
-    match reply {
-        Reply::Granted { token, wait } => (*token, *wait),
+/// The grant to a candidate that first has to watch the past, whose stamp is another than that one.
+async fn granted_after_a_watch(
+    store: &AnyStore,
+    request: Request,
+    before: Option<Stamp>,
+) -> (Token, Stamp) {
+    let shown = match answered(store, request.clone()).await {
+        Reply::Not(shown) => shown,
+        other => panic!("nothing is granted yet, and not {other:?}"),
+    };
+    let stamp = shown.sight.past.expect("the past is to be watched").stamp;
+    assert_ne!(Some(stamp), before, "a new past");
+    match answered(store, after_watching(&request, &shown)).await {
+        Reply::Granted { token } => (token, stamp),
         other => panic!("granted, and not {other:?}"),
     }
 }
@@ -44,8 +49,9 @@ fn watched(servers: usize) -> RedisSentinels {
 
 /// A tenure that was handed back at the first server, as all of them know.
 async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize) -> Token {
-    let (token, wait) = as_grant(&answered(store, acquire(1, None)).await);
-    assert_eq!(wait, Duration::ZERO, "an empty server is trusted");
+    let Reply::Granted { token } = answered(store, acquire(1, None)).await else {
+        panic!("an empty server is trusted")
+    };
     // An attempt whose answer was lost may have released it.
     let released = answered(store, release(1, token)).await;
     assert!(matches!(released, Reply::Released | Reply::NotHeld), "{released:?}");
@@ -62,7 +68,7 @@ async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize)
     token
 }
 
-/// A, then B, then A again, which has missed what B granted. Its process and its history are those of before:
+/// A, then B, then A again, which has missed what B granted. Its process and its past are those of before:
 /// only the replication id tells that it was no primary in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fail_back_makes_the_next_leader_wait() {
@@ -77,19 +83,17 @@ async fn a_fail_back_makes_the_next_leader_wait() {
     let port = watched.server(1).port().to_string();
     watched.server(0).command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
 
-    let (lost, _) = as_grant(&answered(&store, acquire(2, Some(first))).await);
+    let (lost, at_b) = granted_after_a_watch(&store, acquire(2, Some(first)), None).await;
     watched.server_mut(1).kill().unwrap();
     assert_eq!(watched.replaced(1).unwrap(), 0);
-    let history = watched.server(0).command(&["HGET", HISTORY, "identity"]).unwrap();
-    assert!(text(history).starts_with(&run_id(watched.server(0))), "its own, and of before");
+    let past = watched.server(0).command(&["HGET", PAST, "identity"]).unwrap();
+    assert!(text(past).starts_with(&run_id(watched.server(0))), "its own, and of before");
 
-    let (token, wait) = as_grant(&answered(&store, acquire(3, Some(first))).await);
-    is_whole(wait);
+    let (token, _) = granted_after_a_watch(&store, acquire(3, Some(first)), Some(at_b)).await;
     assert!(token > lost, "{token} is granted after {lost}");
 }
 
-/// A, then B, then C before the quarantine at B is over. The lease that B granted is live, and C knows it or
-/// not.
+/// A, then B, then C. The lease that B granted is not given back, and C knows it or not.
 async fn replaced_twice(c_follows: bool) {
     let mut watched = watched(3);
     let store = store(impatient(&watched.ports()));
@@ -101,8 +105,7 @@ async fn replaced_twice(c_follows: bool) {
     if !c_follows {
         refuses_replicas(watched.server(b));
     }
-    let (at_b, wait) = as_grant(&answered(&store, acquire(2, Some(first))).await);
-    is_whole(wait);
+    let (at_b, past) = granted_after_a_watch(&store, acquire(2, Some(first)), None).await;
     if c_follows {
         soon(async {
             let token = Raw::BulkString(at_b.to_string().into_bytes());
@@ -112,27 +115,22 @@ async fn replaced_twice(c_follows: bool) {
         })
         .await;
     }
-    // Then the rest of B's quarantine differs from a whole one.
-    tokio::time::sleep(Duration::from_secs(6)).await;
     watched.server_mut(b).kill().unwrap();
     assert_eq!(watched.replaced(b).unwrap(), c);
 
+    let number = if c_follows { 2 } else { 3 };
+    let request = acquire(number, Some(first));
+    let (token, _) = granted_after_a_watch(&store, request, Some(past)).await;
     if c_follows {
-        let reply = answered(&store, acquire(3, Some(first))).await;
-        assert!(matches!(&reply, Reply::Held(held) if held.token == at_b), "{reply:?}");
-        // The holder may not have led yet; leases that A granted may be left, and others that B granted.
-        let (same, wait) = as_grant(&answered(&store, acquire(2, Some(first))).await);
-        assert_eq!(same, at_b);
-        is_whole(wait);
+        // The holder itself has to watch, too: leases that A granted may be left, and others that B granted.
+        assert_eq!(token, at_b);
     } else {
-        let (token, wait) = as_grant(&answered(&store, acquire(3, Some(first))).await);
-        is_whole(wait);
         assert!(token > at_b, "{token} is granted after {at_b}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_failover_begins_the_quarantine_again() {
+async fn a_second_failover_makes_another_past() {
     replaced_twice(true).await;
 }
 

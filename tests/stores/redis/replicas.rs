@@ -10,8 +10,8 @@ use tenure_servers::RedisServer;
 use super::access::{RIGHTS, as_app, let_in};
 use super::rows::slow;
 use super::support::{
-    Place, Watch, acquire, call, falls, granted, held, job, local, release, renew, server, soon,
-    start,
+    Place, RENEWED, Watch, acquire, call, falls, granted, held, job, local, release, renew, server,
+    soon, start,
 };
 
 /// A primary and a replica that follows it.
@@ -42,12 +42,12 @@ fn store(config: RedisConfig) -> AnyStore {
 async fn what_a_replica_has_acknowledged_is_granted() {
     let (primary, replica) = pair();
     let store = store(needs(1, &primary));
-    let (token, _) = granted(&store, acquire(1, None)).await;
-    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let token = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
     // The replica has it by now.
     let there = replica.command(&["HGET", super::support::RECORD, "token"]).unwrap();
     assert_eq!(there, tenure_servers::Reply::BulkString(token.to_string().into_bytes()));
-    assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
+    held(&store, acquire(2, None)).await;
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
 }
 
@@ -66,7 +66,7 @@ async fn it_takes_one_more_right_to_wait() {
 async fn what_no_replica_has_acknowledged_is_unknown() {
     let (primary, replica) = pair();
     let store = store(needs(1, &primary));
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     replica.pause().unwrap();
     let hasty = self::store(needs(1, &primary).replica_wait(MOMENT));
     for request in [acquire(1, None), renew(1, token)] {
@@ -82,11 +82,11 @@ async fn what_no_replica_has_acknowledged_is_unknown() {
     let other = Key::new("other").unwrap();
     let together = vec![(job(), acquire(2, None)), (other, acquire(2, None))];
     match &hasty.call_all(together).await[..] {
-        [Ok(Reply::Held(_)), Err(error)] => assert_eq!(error.kind(), StoreErrorKind::NotDurable),
+        [Ok(Reply::Not(_)), Err(error)] => assert_eq!(error.kind(), StoreErrorKind::NotDurable),
         other => panic!("{other:?}"),
     }
     replica.resume().unwrap();
-    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,12 @@
 //! Servers for every row of the store contract, by both clients; and rows that only Redis has.
 
-use tenure::store::{Reply, Request};
+use tenure::store::Reply;
 use tenure_servers::RedisServer;
 use tenure_sim::conformance::{Data, Mishap, Row};
 
 use super::support::{
-    Client, HISTORY, Place, RECORD, TTL, acquire, call, field, granted, held, local, release,
-    renew, server, unix_micros,
+    Client, PAST, Place, RECORD, RENEWED, TTL, acquire, after_watching, call, field, granted,
+    local, release, renew, server, shown, unix_micros,
 };
 
 /// One server, which keeps its data when it is started again.
@@ -20,7 +20,7 @@ pub(crate) fn place(client: Client) -> Place {
 }
 
 /// The rows about servers that are replaced, which a group of servers is not.
-pub(crate) const NEED_A_RESTART: [Row; 3] = [Row::Restart, Row::RenewalBegins, Row::Loss];
+pub(crate) const NEED_A_RESTART: [Row; 2] = [Row::Restart, Row::Loss];
 
 /// Pauses the server, or lets it continue.
 pub(crate) fn slow(server: &RedisServer, is_slow: bool) {
@@ -48,19 +48,18 @@ pub(crate) fn replace(server: &mut RedisServer, data: Data) {
 }
 
 pub(crate) fn suffer(server: &mut RedisServer, mishap: Mishap) {
-    let of_all = "for _, record in ipairs(redis.call('KEYS', '{tenure}:leader:*')) do \
-                  redis.call('HSET', record, 'lease_end', '1') end";
     let if_known = |field: &str, value: &str| {
         format!(
-            "if redis.call('EXISTS', '{HISTORY}') == 1 then \
-             redis.call('HSET', '{HISTORY}', '{field}', '{value}') end"
+            "if redis.call('EXISTS', '{PAST}') == 1 then \
+             redis.call('HSET', '{PAST}', '{field}', '{value}') end"
         )
     };
     match mishap {
-        Mishap::LeasesEnd => server.command(&["EVAL", of_all, "0"]),
-        Mishap::LongTime => server.command(&["EVAL", &if_known("known_since", "1"), "0"]),
+        Mishap::LongTime => {
+            server.command(&["EVAL", &if_known("watched", "4503599627370496"), "0"])
+        }
         Mishap::OtherServer => server.command(&["EVAL", &if_known("identity", "another"), "0"]),
-        Mishap::HistoryLost => server.command(&["DEL", HISTORY]),
+        Mishap::PastLost => server.command(&["DEL", PAST]),
         Mishap::AllLost => server.command(&["FLUSHALL"]),
     }
     .unwrap();
@@ -69,28 +68,32 @@ pub(crate) fn suffer(server: &mut RedisServer, mishap: Mishap) {
 over_both_clients! {
     async fn the_record_says_who_leads(client: Client) {
         let (server, before) = (server(), unix_micros());
-        let (token, _) = granted(&client.at(server.port()), acquire(1, None)).await;
+        let token = granted(&client.at(server.port()), acquire(1, None)).await;
         assert!((before..=unix_micros()).contains(&token.get()), "{token}");
         assert_eq!(field(&server, "name"), "worker-1");
         assert_eq!(field(&server, "ttl"), TTL.as_micros().to_string());
     }
 
-    async fn remaining_stays_within_ttl_after_clock_steps(client: Client) {
+    async fn the_time_in_the_record_decides_nothing(client: Client) {
         let server = server();
         let store = client.at(server.port());
         granted(&store, acquire(1, None)).await;
-        // By the server's clock, the lease now ends far in the future.
-        server.command(&["HSET", RECORD, "lease_end", "9000000000000000"]).unwrap();
-        assert_eq!(held(&store, acquire(2, None)).await.remaining, TTL);
-        assert_eq!(held(&store, Request::Observe).await.remaining, TTL);
+        for (number, written) in [(2, "0"), (3, "9000000000000000")] {
+            server.command(&["HSET", RECORD, "written", written]).unwrap();
+            let shown = shown(&store, acquire(number, None)).await;
+            assert!(shown.incumbent().is_some());
+            let request = after_watching(&acquire(number, None), &shown);
+            let token = granted(&store, request).await;
+            assert_eq!(call(&store, renew(number, token)).await.unwrap(), RENEWED);
+        }
     }
 
     async fn scripts_that_the_server_forgets_are_sent_again(client: Client) {
         let server = server();
         let store = client.at(server.port());
-        let (token, _) = granted(&store, acquire(1, None)).await;
+        let token = granted(&store, acquire(1, None)).await;
         server.command(&["SCRIPT", "FLUSH"]).unwrap();
-        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
         server.command(&["SCRIPT", "FLUSH"]).unwrap();
         assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
     }

@@ -11,8 +11,8 @@ use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
-    Place, TTL, Watch, acquire, acquire_for, call, falls, granted, in_the_end, leader, local,
-    release, renew, server, soon, start, tokens,
+    Place, RENEWED, TTL, Watch, acquire, acquire_for, call, falls, granted, in_the_end, leader,
+    local, release, renew, server, soon, start, tokens,
 };
 
 /// Leases that a failover outlasts, and requests that a loaded machine carries out in time.
@@ -130,7 +130,7 @@ async fn a_lagging_replica_makes_the_next_leader_wait() {
     let mut watched = RedisSentinels::start(1, 1, &[]).unwrap();
     let store = store(by(&watched.ports()));
     // With the candidates' TTL: another contradicts their quarantine.
-    let (known, _) = granted(&store, acquire_for(1, None, quick().ttl())).await;
+    let known = granted(&store, acquire_for(1, None, quick().ttl())).await;
     assert_eq!(call(&store, release(1, known)).await.unwrap(), Reply::Released);
     soon(async {
         // Only the next grant is cut off, and not this release.
@@ -152,13 +152,13 @@ async fn a_lagging_replica_makes_the_next_leader_wait() {
     in_the_end(lost.ended()).await;
     let (_, token) = leader(&[&leading, &next]).await;
     assert!(token > lost.token(), "{token} after {}", lost.token());
-    // A fresh candidate of another election waits for the rest as well.
+    // A fresh candidate of another election, which declares a longer quarantine, has to watch as well.
     let at = local(watched.server(promoted).port()).trust_empty_store(true);
     let other = self::store(at);
     let key = Key::new("another job").unwrap();
     let asked = other.call(&key, acquire(7, None));
-    let Reply::Granted { wait, .. } = soon(asked).await.unwrap() else { panic!("granted") };
-    assert!(wait > TTL / 3, "{wait:?}");
+    let Reply::Not(shown) = soon(asked).await.unwrap() else { panic!("nothing is granted") };
+    assert!(shown.sight.past.is_some(), "{shown:?}");
     watch.nobody_overlapped();
     assert!(tokens.lock().unwrap().is_sorted_by(|a, b| a < b));
 }
@@ -265,9 +265,9 @@ async fn a_slower_sentinel_keeps_its_connection() {
     let of = |millis| sentinel_of(primary.port(), Duration::from_millis(millis));
     let (slow, others) = (of(30).await, [of(0).await, of(0).await]);
     let store = store(by(&[slow.port, others[0].port, others[1].port]));
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     for _ in 0..20 {
-        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
     }
     assert_eq!(slow.connections(), 1);
     assert_eq!(others.each_ref().map(Fake::connections), [1, 1]);

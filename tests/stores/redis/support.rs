@@ -12,7 +12,7 @@ pub(crate) use crate::support::*;
 
 /// The names at the server of the election that all tests use.
 pub(crate) const RECORD: &str = "{tenure}:leader:job";
-pub(crate) const HISTORY: &str = "{tenure}:history";
+pub(crate) const PAST: &str = "{tenure}:past";
 
 /// The client library that a test runs on.
 #[derive(Clone, Copy, Debug)]

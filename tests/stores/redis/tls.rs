@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::store::{AnyStore, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{
     Authority, Certificate, RedisCluster, RedisSentinels, RedisServer, Reply as Raw,
@@ -13,7 +13,10 @@ use tenure_servers::{
 
 use super::failover::hands_over_at_once;
 use super::rows::{KEEPS, replace, slow};
-use super::support::{Place, acquire, call, granted, in_the_end, is_expired, local, release};
+use super::support::{
+    Place, acquire, call, granted, granted_after_a_watch, held, in_the_end, is_expired, local,
+    release,
+};
 
 /// A certificate for a name, in a folder, and the arguments that make Redis use it.
 struct Certified {
@@ -132,7 +135,7 @@ async fn an_expired_certificate_is_named() {
     server.shows(&certificate.expired);
     is_expired(&call(&store(), Request::Observe).await.unwrap_err());
     server.shows(&certificate.valid);
-    assert!(matches!(call(&store(), Request::Observe).await.unwrap(), Reply::Held(_)));
+    held(&store(), Request::Observe).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,7 +170,7 @@ async fn sentinels_and_the_primary_they_name() {
     };
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     let ours = store(by(watched.tls_ports(), tls.clone()));
-    let (token, _) = granted(&ours, acquire(1, None)).await;
+    let token = granted(&ours, acquire(1, None)).await;
     call(&ours, release(1, token)).await.unwrap();
 
     let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
@@ -182,7 +185,7 @@ async fn sentinels_and_the_primary_they_name() {
         }
     })
     .await;
-    assert!(granted(&ours, acquire(2, Some(token))).await.0 > token);
+    assert!(granted_after_a_watch(&ours, acquire(2, Some(token))).await > token);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -35,7 +35,7 @@ async fn refuses_only_damaged(
             Err(error) if [3, 5].contains(&number) => {
                 assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
             }
-            Ok(Reply::Granted { .. } | Reply::Renewed) if ![3, 5].contains(&number) => {}
+            Ok(Reply::Granted { .. } | Reply::Renewed { .. }) if ![3, 5].contains(&number) => {}
             other => panic!("election {number}: {other:?}"),
         }
     }
@@ -55,7 +55,7 @@ over_both_clients! {
         let mut renewals = Vec::new();
         for key in keys() {
             let reply = store.call(&key, acquire(1, None)).await.unwrap();
-            let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+            let Reply::Granted { token } = reply else { panic!("{reply:?}") };
             renewals.push((key, renew(1, token)));
         }
         refuses_only_damaged(&server, &store, renewals).await;
@@ -73,7 +73,7 @@ over_both_clients! {
         for (requests, examined) in [(acquires, EXAMINED), (others, 0)] {
             let before = (calls(&server, "evalsha"), calls(&server, "info"));
             for reply in store.call_all(requests).await {
-                assert!(matches!(reply, Ok(Reply::Granted { .. } | Reply::Held(_))), "{reply:?}");
+                assert!(matches!(reply, Ok(Reply::Granted { .. } | Reply::Not(_))), "{reply:?}");
             }
             // Counting takes an INFO each time.
             let after = (calls(&server, "info"), calls(&server, "evalsha"));

@@ -9,11 +9,9 @@ use tenure::store::{Reply, Request};
 
 use super::child::{self, Teller};
 use super::support::{
-    Folder, SOON, acquire, all_requests, call, config, granted, past_tenure, refuses, renew, sql,
-    whole, why,
+    Folder, SOON, acquire, after_watching, all_requests, call, config, granted, held, is_unwatched,
+    past_tenure, refuses, renew, shown, sql, vacant, why,
 };
-
-const KNOWN_FOR_LONG: &str = "UPDATE history SET known_since = 1";
 
 fn replaced(error: &SqliteError) -> bool {
     matches!(error, SqliteError::Replaced { .. })
@@ -25,20 +23,23 @@ fn replaced(error: &SqliteError) -> bool {
 #[ignore = "carried out in a process of its own"]
 async fn elsewhere() {
     let Some(file) = child::file() else { return };
-    let (mut seen, mut errors) = (None, 0);
+    let (mut request, mut has_watched, mut errors) = (acquire(2, None), false, 0);
     loop {
         // A new store each time, so that no file stays open.
-        match call(&Sqlite::new(config(&file)), acquire(2, seen)).await {
-            Ok(Reply::Granted { wait, .. }) => {
-                assert!(whole(wait), "{wait:?}: the leader still believes in its lease");
+        match call(&Sqlite::new(config(&file)), request.clone()).await {
+            Ok(Reply::Granted { .. }) => {
+                assert!(has_watched, "the leader still believes in its lease");
                 println!("\ngranted");
                 return;
             }
-            Ok(Reply::Held(_)) => {
+            Ok(Reply::Not(shown)) if shown.incumbent().is_some() => {
                 println!("\nheld");
                 return;
             }
-            Ok(Reply::Stale { last }) => seen = Some(last),
+            Ok(Reply::Not(shown)) => {
+                has_watched |= shown.sight.past.is_some();
+                request = after_watching(&acquire(2, shown.sight.last), &shown);
+            }
             Ok(other) => panic!("{other:?}"),
             Err(error) => {
                 errors += 1;
@@ -78,16 +79,14 @@ async fn renewal(store: &Sqlite, token: tenure::Token) -> Reply {
 }
 
 #[tokio::test]
-async fn a_deleted_log_costs_lease_and_quarantine() {
+async fn a_deleted_log_costs_lease_and_past() {
     for suffixes in [&["-wal", "-shm"][..], &["-wal"]] {
         let folder = Folder::new();
         let leader = folder.store();
         let last = past_tenure(&leader).await;
-        folder.execute(KNOWN_FOR_LONG);
         // From here on, the data is in the log alone.
         folder.execute("PRAGMA wal_checkpoint(truncate)");
-        let (token, wait) = granted(&leader, acquire(1, Some(last))).await;
-        assert_eq!(wait, Duration::ZERO);
+        let token = granted(&leader, acquire(1, Some(last))).await;
         for suffix in suffixes {
             fs::remove_file(folder.beside(suffix)).unwrap();
         }
@@ -109,14 +108,13 @@ async fn a_deleted_log_costs_lease_and_quarantine() {
 async fn deleted_shared_memory_costs_no_lease() {
     let folder = Folder::new();
     let leader = folder.store();
-    let (token, _) = granted(&leader, acquire(1, None)).await;
+    let token = granted(&leader, acquire(1, None)).await;
     fs::remove_file(folder.beside("-shm")).unwrap();
     assert_eq!(another_process_is(&folder), "held");
     refuses(&leader, &[renew(1, token)], replaced).await;
-    assert_eq!(renewal(&leader, token).await, Reply::Renewed);
+    assert!(matches!(renewal(&leader, token).await, Reply::Renewed { .. }));
     // But grants in between can't be ruled out.
-    let (_, wait) = granted(&leader, acquire(1, None)).await;
-    assert!(whole(wait), "{wait:?}");
+    assert!(is_unwatched(&leader, acquire(1, None)).await);
 }
 
 #[tokio::test]
@@ -131,8 +129,7 @@ async fn each_request_compares_what_is_beside() {
             refuses(&store, &[request], replaced).await;
             // The next request may find the same files again.
             fs::rename(&away, folder.beside(suffix)).unwrap();
-            let reply = call(&store, Request::Observe).await;
-            assert_eq!(reply.unwrap(), Reply::Vacant);
+            vacant(&store).await;
         }
     }
 }
@@ -147,47 +144,7 @@ async fn shared_memory_is_not_inherited_from_another_store() {
     fs::remove_file(folder.beside("-shm")).unwrap();
     refuses(&one, &[Request::Observe, Request::Observe], replaced).await;
     refuses(&two, &[Request::Observe], replaced).await;
-    assert!(matches!(call(&one, Request::Observe).await.unwrap(), Reply::Held(_)));
-}
-
-fn away_and_back(files: &[&str], folder: &Folder, meanwhile: impl FnOnce()) {
-    let away = folder.folder.path().join("away");
-    fs::create_dir(&away).unwrap();
-    let files: Vec<_> = files.iter().map(|suffix| folder.beside(suffix)).collect();
-    let there = |file: &Path| away.join(file.file_name().unwrap());
-    for file in &files {
-        fs::rename(file, there(file)).unwrap();
-    }
-    meanwhile();
-    folder.delete();
-    for file in &files {
-        fs::rename(there(file), file).unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_file_moved_away_and_back_is_noticed() {
-    for files in [&["", "-wal", "-shm"][..], &[""]] {
-        let folder = Folder::new();
-        let store = folder.store();
-        past_tenure(&store).await;
-        folder.execute("PRAGMA wal_checkpoint(truncate)");
-        folder.execute(KNOWN_FOR_LONG);
-        folder.execute("PRAGMA wal_checkpoint(truncate)");
-        away_and_back(files, &folder, || {
-            assert_eq!(another_process_is(&folder), "granted");
-        });
-        refuses(&store, &[Request::Observe], replaced).await;
-        assert_eq!(call(&store, Request::Observe).await.unwrap(), Reply::Vacant);
-        // So do processes that did not have it open: others led meanwhile.
-        assert_eq!(another_process_is(&folder), "granted");
-        // Each of them waits once.
-        folder.execute("UPDATE elections SET released = 1; UPDATE history SET known_since = 1");
-        let reply = call(&store, acquire(3, None)).await.unwrap();
-        let Reply::Stale { last } = reply else { panic!("{reply:?}") };
-        let (_, wait) = granted(&store, acquire(3, Some(last))).await;
-        assert!(wait.is_zero(), "{wait:?}");
-    }
+    held(&one, Request::Observe).await;
 }
 
 /// A restart of all candidates is no loss.
@@ -195,7 +152,6 @@ async fn a_file_moved_away_and_back_is_noticed() {
 async fn what_is_beside_outlives_its_users() {
     let folder = Folder::new();
     past_tenure(&folder.store()).await;
-    folder.execute(KNOWN_FOR_LONG);
     let size = |path: &Path| fs::metadata(path).unwrap().len();
     // The last store's thread closes the file.
     for _ in 0..1_000 {
@@ -203,14 +159,10 @@ async fn what_is_beside_outlives_its_users() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
-        drop(
-            sql(&folder.file).execute_batch("PRAGMA journal_size_limit = 0; SELECT * FROM history"),
-        );
+        drop(sql(&folder.file).execute_batch("PRAGMA journal_size_limit = 0; SELECT * FROM past"));
     }
     assert_eq!(size(&folder.beside("-wal")), 0, "nothing that a backup could be mixed with");
     let store = folder.store();
-    let reply = call(&store, acquire(2, None)).await.unwrap();
-    let Reply::Stale { last } = reply else { panic!("{reply:?}") };
-    let (_, wait) = granted(&store, acquire(2, Some(last))).await;
-    assert!(wait.is_zero(), "{wait:?}");
+    let last = shown(&store, acquire(2, None)).await.sight.last;
+    granted(&store, acquire(2, last)).await;
 }

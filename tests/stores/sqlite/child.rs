@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 const FILE: &str = "TENURE_SQLITE_FILE";
 
 /// The file that a process which is a child is to use; `None` in the test program itself.
@@ -72,6 +74,11 @@ impl Teller {
             .by_ref()
             .map_while(Result::ok)
             .find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.process.id()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
     pub(crate) fn kill(&mut self) {

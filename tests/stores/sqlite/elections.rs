@@ -10,8 +10,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched
 use tenure::{Candidate, Config, Elections, StepDownReason};
 
 use super::support::{
-    Folder, Watch, config, learns_of_leader, quarantined, renewed, run, soon, start, steps_down,
-    store_error, why,
+    Folder, Watch, config, learns_of_leader, renewed, run, soon, start, steps_down, store_error,
+    watching, why,
 };
 
 /// Long enough for a woken candidate to be granted the lease before the one that has resigned asks again.
@@ -59,11 +59,11 @@ async fn leaders_hand_over_at_once() {
     watch.nobody_overlapped();
 }
 
-/// Counts the requests that candidates make.
+/// Counts what waiting candidates ask.
 #[derive(Clone)]
 struct Counting {
     store: Sqlite,
-    acquires: Arc<AtomicUsize>,
+    asked: Arc<AtomicUsize>,
 }
 
 impl Store for Counting {
@@ -72,8 +72,8 @@ impl Store for Counting {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        if matches!(request, Request::Acquire { .. }) {
-            self.acquires.fetch_add(1, Ordering::Relaxed);
+        if matches!(request, Request::Acquire { .. } | Request::Look { .. }) {
+            self.asked.fetch_add(1, Ordering::Relaxed);
         }
         self.store.call(key, request).await
     }
@@ -92,7 +92,7 @@ async fn a_hundred_waiting_candidates_ask_rarely() {
         let start = |i| elections.candidate(format!("shard:{i}")).config(steady()).start().unwrap();
         (0..100).map(start).collect()
     };
-    let counting = || Counting { store: folder.store(), acquires: Arc::default() };
+    let counting = || Counting { store: folder.store(), asked: Arc::default() };
     let leaders = many(counting());
     for leader in &leaders {
         soon(leader.elected()).await.unwrap();
@@ -102,9 +102,9 @@ async fn a_hundred_waiting_candidates_ask_rarely() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let lead = |all: &[Candidate]| all.iter().filter(|one| one.is_leader()).count();
     assert_eq!((lead(&leaders), lead(&standbys)), (100, 0));
-    // Once at first, and once by the hint of the subscription. No lease that they know of has ended since.
-    let acquires = waits.acquires.load(Ordering::Relaxed);
-    assert!(acquires <= 3 * 200, "{acquires} acquires");
+    // At first, by the hint of the subscription, and once for each renewal of the leader: one a second.
+    let asked = waits.asked.load(Ordering::Relaxed);
+    assert!(asked <= 100 * 12, "{asked} acquires and looks");
     // All of them are woken by the same looks.
     for leader in &leaders {
         soon(leader.stop()).await.unwrap();
@@ -123,21 +123,21 @@ async fn waiting_beside_a_damaged_election_is_as_quiet() {
     folder.execute(
         "PRAGMA ignore_check_constraints = on;
          INSERT INTO elections
-             (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
-             SELECT 'damaged', 0, holder, lease_end, ttl, 0, name, metadata, written_at
+             (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+             SELECT 'damaged', 0, holder, number, 0, ttl, quarantine, written, name, metadata
              FROM elections",
     );
-    let waits = Counting { store: folder.store(), acquires: Arc::default() };
+    let waits = Counting { store: folder.store(), asked: Arc::default() };
     let elections = Elections::new(waits.clone());
     let standby = elections.candidate("job").config(patient()).start().unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = waits.acquires.load(Ordering::Relaxed);
+    let before = waits.asked.load(Ordering::Relaxed);
     let key = Key::new("damaged").unwrap();
     for _ in 0..100 {
         waits.store.call(&key, Request::Observe).await.unwrap_err();
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(waits.acquires.load(Ordering::Relaxed) <= before + 1);
+    assert!(waits.asked.load(Ordering::Relaxed) <= before + 1);
     // It is still woken.
     soon(leader.stop()).await.unwrap();
     soon(standby.elected()).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_deleted_file_never_makes_two_leaders() {
     // Its file is a new one, which does not know the first leader.
     let (two, mut events) = start(folder.distrustful(), "two", quick());
     let watch = Watch::over(&[&one, &two]);
-    let wait = quarantined(&mut events);
+    let wait = watching(&mut events);
     assert!(wait.await > quick().ttl() / 2);
     soon(first.ended()).await;
     let next = soon(two.elected()).await.unwrap();

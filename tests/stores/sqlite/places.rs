@@ -7,8 +7,8 @@ use tenure::store::sqlite::{Sqlite, SqliteError};
 use tenure::store::{Reply, Request, StoreErrorKind};
 
 use super::support::{
-    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, release, renew,
-    sql, whole, why,
+    Folder, acquire, all_requests, call, config, granted, granted_after_a_watch, is_unwatched,
+    past_tenure, refuses, release, renew, sql, why,
 };
 
 fn replaced(error: &SqliteError) -> bool {
@@ -21,20 +21,14 @@ async fn is_noticed(what: impl Fn(&Folder)) {
         let folder = Folder::new();
         let store = folder.store();
         let last = past_tenure(&store).await;
-        let (token, _) = granted(&store, acquire(1, Some(last))).await;
+        let token = granted(&store, acquire(1, Some(last))).await;
         what(&folder);
         // Not even the holder gets an answer from a file that others do not see.
         let request =
             if matches!(request, Request::Renew { .. }) { renew(1, token) } else { request };
         refuses(&store, &[request], replaced).await;
-        // The next request opens the file that is there now. Its age is unknown, so all candidates wait.
-        let distrustful = folder.distrustful();
-        let (next, wait) = match call(&distrustful, acquire(2, None)).await.unwrap() {
-            Reply::Stale { last } => granted(&distrustful, acquire(2, Some(last))).await,
-            Reply::Granted { token, wait } => (token, wait),
-            other => panic!("{other:?}"),
-        };
-        assert!(whole(wait), "{wait:?}");
+        // The next request opens the file that is there now. What was granted in it is unknown, so all candidates watch.
+        let next = granted_after_a_watch(&folder.distrustful(), acquire(2, None)).await;
         assert!(next > token);
         let answer = call(&store, renew(1, token)).await.unwrap();
         assert_eq!(answer, Reply::Superseded { last: Some(next) });
@@ -63,9 +57,7 @@ async fn a_file_that_was_moved_away() {
 async fn a_backup_in_place_of_the_file() {
     is_noticed(|folder| {
         let backup = folder.copy_to("backup.db");
-        sql(&backup)
-            .execute_batch("UPDATE elections SET released = 1; UPDATE history SET known_since = 1")
-            .unwrap();
+        sql(&backup).execute_batch("UPDATE elections SET released = 1").unwrap();
         folder.delete();
         std::fs::rename(backup, &folder.file).unwrap();
     })
@@ -76,13 +68,11 @@ async fn a_backup_in_place_of_the_file() {
 async fn a_backup_with_the_same_inode_is_detected() {
     let folder = Folder::new();
     let token = past_tenure(&folder.store()).await;
-    folder.execute("UPDATE history SET known_since = 1");
     let backup = std::fs::read(folder.copy_to("backup.db")).unwrap();
     // No store has it open, so the number of its inode is free.
     folder.delete();
     std::fs::write(&folder.file, backup).unwrap();
-    let (_, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
-    assert!(whole(wait), "{wait:?}");
+    assert!(is_unwatched(&folder.store(), acquire(2, Some(token))).await);
 }
 
 #[tokio::test]
@@ -101,12 +91,10 @@ async fn a_symbolic_link_that_points_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_file_under_another_name_is_another_history() {
+async fn a_file_under_another_name_has_another_past() {
     let folder = Folder::new();
     let token = past_tenure(&folder.store()).await;
-    folder.execute("UPDATE history SET known_since = 1");
-    let (token, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
-    assert!(wait.is_zero(), "{wait:?}");
+    let mut token = granted(&folder.store(), acquire(2, Some(token))).await;
     // In this test the file is whole; but a log may have been left behind unseen.
     folder.execute("PRAGMA wal_checkpoint(truncate)");
     let inner = folder.folder.path().join("inner");
@@ -121,12 +109,9 @@ async fn a_file_under_another_name_is_another_history() {
             assert_eq!(error.kind(), StoreErrorKind::Disconnected, "{error:?}");
             assert!(began.elapsed() < Duration::from_secs(30), "{error:?}");
         }
-        let (token, wait) = granted(&store, acquire(2, Some(token))).await;
-        assert!(whole(wait), "{moved:?}: {wait:?}");
+        token = granted_after_a_watch(&store, acquire(2, Some(token))).await;
         call(&store, release(2, token)).await.unwrap();
-        sql(&moved)
-            .execute_batch("UPDATE history SET known_since = 1; PRAGMA wal_checkpoint(truncate)")
-            .unwrap();
+        sql(&moved).execute_batch("PRAGMA wal_checkpoint(truncate)").unwrap();
         last = moved;
     }
 }
@@ -151,7 +136,7 @@ async fn a_file_replaced_during_requests_acknowledges_nothing() {
         let folder = Folder::new();
         let store = folder.store();
         let last = past_tenure(&store).await;
-        let (token, _) = granted(&store, acquire(1, Some(last))).await;
+        let token = granted(&store, acquire(1, Some(last))).await;
         let request = match request {
             Request::Renew { .. } => renew(1, token),
             Request::Release { .. } => release(1, token),
@@ -184,7 +169,7 @@ async fn the_clock_is_read_under_the_lock() {
         lock.execute_batch("ROLLBACK").unwrap();
         u64::try_from(before.as_micros()).unwrap()
     };
-    let ((token, _), unlocked) = join(granted(&store, acquire(2, Some(last))), meanwhile).await;
+    let (token, unlocked) = join(granted(&store, acquire(2, Some(last))), meanwhile).await;
     assert!(token.get() >= unlocked, "{token} was granted by a clock of before {unlocked}");
 }
 

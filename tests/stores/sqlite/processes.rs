@@ -3,16 +3,19 @@
 use std::io::Write;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
 use tenure::store::{Key, Reply, Request, Store};
-use tenure::{Candidate, Config};
+use tenure::{Candidate, Config, Tenure};
+use tenure_servers::ServerClock;
 
 use super::child::{self, Teller};
 use super::support::{
-    Folder, SOON, acquire, call, config, granted, past_tenure, refuses, release, renew, soon, sql,
-    why,
+    Folder, RENEWED, SOON, acquire, call, config, granted, granted_after_a_watch, past_tenure,
+    refuses, release, renew, soon, sql, vacant, why,
 };
+use crate::stories::clock::STEPS;
 
 /// On a line of its own, whatever the test harness has begun to write.
 fn tell(line: &str) {
@@ -96,6 +99,67 @@ fn processes_lead_in_turn_and_replace_killed_ones() {
     }
 }
 
+const TTL: Duration = Duration::from_secs(3);
+
+/// Leads whenever it may, and reports it again and again: the token, and the boot clock.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn lasting_leader() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let settings = Config::builder(TTL).build().unwrap();
+    let candidate = Candidate::builder(store, "job").config(settings).start().unwrap();
+    loop {
+        if let Some(tenure) = candidate.tenure().filter(Tenure::is_current) {
+            let now = nanos();
+            if tenure.is_current() {
+                tell(&format!("leads {} {now}", tenure.token()));
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The next tenure above that token which a process reports: its token, and when it led.
+fn leads(process: &mut Teller, above: u64) -> (u64, u64) {
+    loop {
+        let word = process.reported("leads").expect("it leads in the end");
+        let (token, at) = word.split_once(' ').unwrap();
+        let (token, at) = (token.parse().unwrap(), at.parse().unwrap());
+        if token > above {
+            return (token, at);
+        }
+    }
+}
+
+/// The clock of all processes is set while the leader stands still: others lead when its lease has ended, and not before.
+#[test]
+fn a_stepped_clock_changes_nothing() {
+    let folder = Folder::new();
+    let mut clock = ServerClock::start(0).unwrap();
+    let spawn = |clock: &ServerClock| {
+        let mut command = child::command("processes::lasting_leader", &folder.file);
+        clock.sets(&mut command);
+        Teller::spawn(command)
+    };
+    let mut leader = spawn(&clock);
+    let (mut token, _) = leads(&mut leader, 0);
+    let mut other = spawn(&clock);
+    for by_ms in STEPS {
+        // The other one has seen the lease, and its leader has renewed it.
+        std::thread::sleep(TTL);
+        leader.signal(Signal::STOP);
+        let stopped = nanos();
+        clock.step(by_ms).unwrap();
+        let (next, at) = leads(&mut other, token);
+        leader.signal(Signal::CONT);
+        let took = Duration::from_nanos(at - stopped);
+        assert!(took > TTL - TTL / 3, "{took:?} after a step of {by_ms} ms");
+        assert!(took < TTL * 3, "{took:?} after a step of {by_ms} ms");
+        (leader, other, token) = (other, leader, next);
+    }
+}
+
 /// Writes much of what a grant writes, and stays in the middle of it.
 #[test]
 #[ignore = "carried out in a process of its own"]
@@ -106,13 +170,12 @@ fn stuck() {
     connection
         .execute_batch(
             "PRAGMA cache_size = 2; BEGIN IMMEDIATE;
-             UPDATE elections SET token = token + 1, holder = zeroblob(16), released = 0,
-                 lease_end = 4000000000000000, ttl = 4000000000000000;
-             UPDATE history SET known_since = 1;
+             UPDATE elections SET token = token + 1, holder = zeroblob(16), released = 0;
+             UPDATE past SET watched = 0;
              WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 500)
              INSERT INTO elections
-                 (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
-                 SELECT 'other-' || i, 1, zeroblob(16), 0, 0, 0, '', zeroblob(4000), 0
+                 (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+                 SELECT 'other-' || i, 1, zeroblob(16), 1, 0, 0, 0, 0, '', zeroblob(4000)
                  FROM number;",
         )
         .unwrap();
@@ -139,10 +202,10 @@ async fn a_killed_transaction_leaves_nothing_behind() {
         _ => false,
     };
     refuses(&impatient, &[acquire(2, Some(last))], locked).await;
-    assert_eq!(call(&impatient, Request::Observe).await.unwrap(), Reply::Vacant);
+    vacant(&impatient).await;
 
     stuck.kill();
-    let (token, _) = granted(&impatient, acquire(2, Some(last))).await;
+    let token = granted(&impatient, acquire(2, Some(last))).await;
     assert!(token > last);
     let count = "SELECT count(*) FROM elections";
     let count: i64 = folder.sql().query_row(count, [], |row| row.get(0)).unwrap();
@@ -172,16 +235,16 @@ async fn a_new_file_shares_nothing_with_the_old() {
     idle.reported("idle").expect("it got that far");
     // The files that SQLite keeps beside it stay: the log, and the memory that all users share.
     std::fs::remove_file(&folder.file).unwrap();
-    let (mut token, _) = granted(&new, acquire(1, None)).await;
+    let mut token = granted_after_a_watch(&new, acquire(1, None)).await;
     assert!(token > last);
     for number in 2..50 {
         let released = call(&new, release(number - 1, token)).await.unwrap();
         assert_eq!(released, Reply::Released);
-        (token, _) = granted(&new, acquire(number, Some(token))).await;
+        token = granted(&new, acquire(number, Some(token))).await;
     }
     let replaced = |error: &SqliteError| matches!(error, SqliteError::Replaced { .. });
     refuses(&old, &[Request::Observe], replaced).await;
-    assert_eq!(call(&old, renew(49, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&old, renew(49, token)).await.unwrap(), RENEWED);
     let whole = "PRAGMA integrity_check";
     let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
     assert_eq!(whole, "ok");
@@ -206,7 +269,7 @@ async fn an_abandoned_request_is_not_carried_out() {
         lock.execute_batch("ROLLBACK").unwrap();
     };
     let (answer, ()) = futures_util::future::join(call(&store, Request::Observe), unlock).await;
-    assert_eq!(answer.unwrap(), Reply::Vacant);
+    assert!(matches!(answer, Ok(Reply::At(shown)) if shown.incumbent().is_none()));
     granted(&store, acquire(3, Some(last))).await;
 }
 
@@ -220,7 +283,7 @@ async fn many_processes_may_create_the_file_concurrently() {
         let tokens: Vec<_> = answers
             .into_iter()
             .map(|answer| match answer {
-                Ok(Reply::Granted { token, .. }) => token,
+                Ok(Reply::Granted { token }) => token,
                 Ok(other) => panic!("{other:?}"),
                 Err(error) => panic!("{error}: {:?}", why(&error)),
             })

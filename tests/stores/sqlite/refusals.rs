@@ -11,8 +11,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
 use super::child;
 use super::support::{
-    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, release, renew,
-    sql, why,
+    Folder, acquire, after_watching, all_requests, call, config, granted, past_tenure, refuses,
+    release, renew, shown, sql, why,
 };
 
 #[tokio::test]
@@ -68,10 +68,10 @@ async fn a_database_of_another_application_is_left_alone() {
 async fn another_version_of_the_schema() {
     let folder = Folder::new();
     past_tenure(&folder.store()).await;
-    for version in [0, 1] {
+    for version in [0, 1, 2] {
         folder.execute(&format!("PRAGMA user_version = {version}"));
         let other = |error: &SqliteError| match error {
-            SqliteError::Version { found, known: 2, .. } => *found == version,
+            SqliteError::Version { found, known: 3, .. } => *found == version,
             _ => false,
         };
         refuses(&folder.store(), &all_requests(), other).await;
@@ -89,14 +89,15 @@ async fn damaged_records_are_no_vacancy() {
         "token = -7",
         "holder = x'00'",
         "holder = zeroblob(17)",
-        "lease_end = -1",
-        "lease_end = 9000000000000000000",
+        "number = 0",
+        "quarantine = -1",
+        "written = -1",
         "ttl = -1",
         "released = 2",
         "name = cast(x'ff' AS TEXT)",
     ] {
         folder.execute("DELETE FROM elections");
-        let (token, _) = granted(&store, acquire(1, None)).await;
+        let token = granted(&store, acquire(1, None)).await;
         let damage = format!("UPDATE elections SET {damage}");
         folder.execute(&format!("PRAGMA ignore_check_constraints = on; {damage}"));
         let requests =
@@ -109,15 +110,15 @@ async fn damaged_records_are_no_vacancy() {
 }
 
 #[tokio::test]
-async fn a_damaged_history() {
+async fn a_damaged_past() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
-    folder.execute("PRAGMA ignore_check_constraints = on; UPDATE history SET known_since = -1");
+    folder.execute("PRAGMA ignore_check_constraints = on; UPDATE past SET watched = -1");
     let damaged = |error: &SqliteError| matches!(error, SqliteError::Damaged { .. });
     refuses(&store, &all_requests(), damaged).await;
     let error = call(&store, acquire(2, Some(last))).await.unwrap_err();
-    assert!(error.to_string().contains("its history"), "{error}");
+    assert!(error.to_string().contains("its past"), "{error}");
 }
 
 #[tokio::test]
@@ -147,9 +148,11 @@ async fn tokens_beyond_the_column_are_not_granted() {
     let store = folder.store();
     let last = past_tenure(&store).await;
     let beyond = Token::new(i64::MAX as u64 + 1).unwrap();
-    call(&store, acquire(2, Some(beyond))).await.unwrap_err();
+    let request = acquire(2, Some(beyond));
+    let lost = shown(&store, request.clone()).await;
+    call(&store, after_watching(&request, &lost)).await.unwrap_err();
     // The refused request left nothing.
-    assert_eq!(call(&store, acquire(3, None)).await.unwrap(), Reply::Stale { last });
+    assert_eq!(shown(&store, acquire(3, None)).await.sight.last, Some(last));
 }
 
 /// As a user without rights, on a file that it may read and not write, and on one that it may not make.
@@ -203,7 +206,7 @@ async fn until_the_disk_is_full() {
     let error = loop {
         let key = Key::new(format!("job-{}", granted.len())).unwrap();
         match store.call(&key, acquire(1, None)).await {
-            Ok(Reply::Granted { token, .. }) => granted.push((key, token)),
+            Ok(Reply::Granted { token }) => granted.push((key, token)),
             Ok(other) => panic!("{other:?}"),
             Err(error) => break error,
         }
@@ -214,7 +217,7 @@ async fn until_the_disk_is_full() {
     // All grants are there, and nothing more.
     for (key, token) in &granted {
         match store.call(key, Request::Observe).await {
-            Ok(Reply::Held(incumbent)) => assert_eq!(incumbent.token, *token),
+            Ok(Reply::At(shown)) => assert_eq!(shown.incumbent().unwrap().token, *token),
             other => panic!("{key}: {other:?}"),
         }
     }
@@ -253,10 +256,11 @@ async fn refuses_when_full(store: &Sqlite, file: &Path, requests: &[Request]) {
 /// A lease is still held, and can be renewed.
 async fn holds(store: &Sqlite, token: Token) {
     match call(store, Request::Observe).await.unwrap() {
-        Reply::Held(incumbent) => assert_eq!(incumbent.token, token),
+        Reply::At(shown) => assert_eq!(shown.incumbent().unwrap().token, token),
         other => panic!("{other:?}"),
     }
-    assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let renewed = call(store, renew(1, token)).await.unwrap();
+    assert!(matches!(renewed, Reply::Renewed { .. }), "{renewed:?}");
 }
 
 /// Two stores on a disk that another program fills, and that has space again.
@@ -265,7 +269,7 @@ async fn holds(store: &Sqlite, token: Token) {
 async fn while_the_disk_is_full() {
     let Some(file) = child::file() else { return };
     let stores = [(); 2].map(|()| Sqlite::new(config(&file).trust_empty_store(true)));
-    let (token, _) = granted(&stores[0], acquire(1, None)).await;
+    let token = granted(&stores[0], acquire(1, None)).await;
     holds(&stores[1], token).await;
     for store in &stores {
         refuses_when_full(store, &file, &[renew(1, token), release(1, token)]).await;
@@ -283,7 +287,7 @@ async fn while_the_disk_is_full() {
 async fn without_space_for_the_memory() {
     let Some(file) = child::file() else { return };
     let store = Sqlite::new(config(&file).trust_empty_store(true));
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     refuses_when_full(&store, &file, &[renew(1, token)]).await;
     fs::remove_file(file.with_file_name("elections.db-shm")).unwrap();
     refuses_when_full(&store, &file, &all_requests()).await;
@@ -330,7 +334,7 @@ async fn bare_and_special_file_names() {
     let folder = Folder::new();
     for name in ["file:memory?mode=memory", ":memory:", "a b%20#?.db"] {
         let path = folder.folder.path().join(name);
-        granted(&Sqlite::new(config(&path)), acquire(1, None)).await;
+        granted(&Sqlite::new(config(&path).trust_empty_store(true)), acquire(1, None)).await;
         assert!(
             fs::metadata(&path).unwrap().len() > 0
                 || path.with_file_name(format!("{name}-wal")).exists()

@@ -8,7 +8,7 @@ use tenure::store::Request;
 use tenure::store::sqlite::{Sqlite, SqliteError};
 
 use super::child;
-use super::support::{Folder, acquire, call, config, granted, past_tenure, refuses};
+use super::support::{Folder, acquire, call, granted, past_tenure, refuses};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -29,7 +29,8 @@ async fn under_any_umask() {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
         for (group, expected) in [(false, 0o600), (true, 0o660)] {
             let folder = Folder::new();
-            let store = Sqlite::new(config(&folder.file).share_with_group(group));
+            let store =
+                Sqlite::new(folder.config().trust_empty_store(true).share_with_group(group));
             granted(&store, acquire(1, None)).await;
             assert_eq!(modes(&folder), [expected; 3], "umask {umask:03o}");
             let names = fs::read_dir(folder.folder.path()).unwrap().count();

@@ -59,10 +59,9 @@ fn suffer(folder: &mut Folder, mishap: Mishap) {
         return;
     }
     folder.execute(match mishap {
-        Mishap::LeasesEnd => "UPDATE elections SET lease_end = 1",
-        Mishap::LongTime => "UPDATE history SET known_since = 1",
-        Mishap::OtherServer => "UPDATE history SET identity = 'another'",
-        Mishap::HistoryLost => "DELETE FROM history",
-        Mishap::AllLost => "DELETE FROM elections; DELETE FROM history",
+        Mishap::LongTime => "UPDATE past SET watched = 4503599627370496",
+        Mishap::OtherServer => "UPDATE past SET identity = 'another'",
+        Mishap::PastLost => "DELETE FROM past",
+        Mishap::AllLost => "DELETE FROM elections; DELETE FROM past",
     });
 }

@@ -13,8 +13,6 @@ use tenure::{Candidate, Config, Token};
 pub(crate) use crate::support::*;
 
 const HOLD_OFF: Duration = Duration::from_millis(500);
-/// The longest that the requests of a test may take: a wait that is shorter by more is no whole quarantine.
-const A_WHILE: Duration = Duration::from_secs(10);
 
 /// A folder of a test's own, and the file in it.
 pub(crate) struct Folder {
@@ -89,14 +87,9 @@ pub(crate) fn sql(file: &Path) -> Connection {
 
 /// A lease that was granted and given back: its token.
 pub(crate) async fn past_tenure(store: &impl Store) -> Token {
-    let (token, _) = granted(store, acquire(1, None)).await;
+    let token = granted(store, acquire(1, None)).await;
     assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::Released);
     token
-}
-
-/// Whether that is all of a quarantine.
-pub(crate) fn whole(wait: Duration) -> bool {
-    wait <= TTL && wait + A_WHILE > TTL
 }
 
 /// The store's own error behind that one.

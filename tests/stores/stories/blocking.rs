@@ -2,13 +2,13 @@
 
 use std::sync::mpsc;
 
+use tenure::store::AnyStore;
 use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{AnyStore, Reply, Request};
 use tokio::runtime::Builder;
 
-use crate::support::{call, soon};
+use crate::support::{soon, vacant};
 use crate::{etcd, postgres, redis};
 
 /// A store with a host name answers beside it.
@@ -23,8 +23,7 @@ fn answers(store: impl FnOnce() -> AnyStore) {
             let _ = end.recv();
         });
         soon(began).await.unwrap();
-        let answer = soon(call(&store(), Request::Observe)).await.unwrap();
-        assert_eq!(answer, Reply::Vacant);
+        vacant(&store()).await;
         drop(ends);
     });
 }

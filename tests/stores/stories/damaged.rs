@@ -3,7 +3,7 @@
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
 use super::TestServer;
-use crate::support::{acquire, renew, soon};
+use crate::support::{RENEWED, acquire, renew, soon};
 
 const LOOKS: usize = 50;
 
@@ -14,9 +14,9 @@ async fn a_damaged_record_costs_only_its_own_election(mut server: TestServer) {
     for name in ["healthy", "damaged", "other"] {
         let key = Key::new(name).unwrap();
         let reply = soon(store.call(&key, acquire(1, None))).await.unwrap();
-        let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        let Reply::Granted { token } = reply else { panic!("{reply:?}") };
         // A batch of renewals has to follow one that has compared the server.
-        assert_eq!(soon(store.call(&key, renew(1, token))).await.unwrap(), Reply::Renewed);
+        assert_eq!(soon(store.call(&key, renew(1, token))).await.unwrap(), RENEWED);
         renewals.push((key, renew(1, token)));
     }
     server.process().damage();
@@ -26,7 +26,7 @@ async fn a_damaged_record_costs_only_its_own_election(mut server: TestServer) {
         let acquires = renewals.iter().map(|(key, _)| (key.clone(), acquire(2, None))).collect();
         let answers = soon(store.call_all(acquires)).await;
         assert!(
-            matches!(answers[..], [Ok(Reply::Held(_)), Err(_), Ok(Reply::Held(_))]),
+            matches!(answers[..], [Ok(Reply::Not(_)), Err(_), Ok(Reply::Not(_))]),
             "{answers:?}"
         );
         let looks = [
@@ -37,7 +37,10 @@ async fn a_damaged_record_costs_only_its_own_election(mut server: TestServer) {
             assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
         }
         let answers = soon(store.call_all(renewals.clone())).await;
-        assert!(matches!(answers[..], [Ok(Reply::Renewed), _, Ok(Reply::Renewed)]), "{answers:?}");
+        assert!(
+            matches!(answers[..], [Ok(Reply::Renewed { .. }), _, Ok(Reply::Renewed { .. })]),
+            "{answers:?}"
+        );
     }
     assert_eq!(proxy.connections(), before, "the connection was replaced");
 }

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use tenure::store::{StoreErrorKind, TokenKind};
-use tenure::{Candidate, Config, Elections, Event, StepDownReason};
+use tenure::{Candidate, Config, Elections, Event};
 
 use super::TestServer;
 use crate::support::{
-    Watch, event, falls, learns_of_leader, soon, start, steps_down, store_error, unix_micros,
+    Watch, event, falls, learns_of_leader, soon, start, store_error, unix_micros,
 };
 
 const ELECTIONS: usize = 200;
@@ -63,15 +63,6 @@ async fn no_lead_is_lost_without_a_fault(server: TestServer) {
     watch.nobody_overlapped();
 }
 story!(no_lead_is_lost_without_a_fault);
-
-async fn a_lease_ended_by_hand_ends_the_tenure(mut server: TestServer) {
-    let (one, mut events) = start(server.store(), "one", server.steady);
-    let first = soon(one.elected()).await.unwrap();
-    server.process().end_leases();
-    assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
-    assert!(soon(one.elected()).await.unwrap().token() > first.token());
-}
-story!(a_lease_ended_by_hand_ends_the_tenure);
 
 async fn many_elections_share_their_connections(server: TestServer) {
     let proxy = server.proxy().await;

@@ -85,7 +85,7 @@ async fn messages_reach_the_leader(server: TestServer) {
     reach_only_the_leader(server.store(), server.store()).await;
 }
 // etcd carries none.
-story!(messages_reach_the_leader: redis_rs, fred, postgres, postgres_advisory);
+story!(messages_reach_the_leader: redis_rs, fred, postgres);
 
 /// Before anything is asked of a server.
 async fn refuses_messages(store: AnyStore) {

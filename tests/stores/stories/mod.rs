@@ -4,7 +4,7 @@
 /// Makes a test of a story for each of these stores; by default, for all of [`servers`].
 macro_rules! story {
     ($story:ident) => {
-        story!($story: redis_rs, fred, postgres, postgres_advisory, etcd);
+        story!($story: redis_rs, fred, postgres, etcd);
     };
     ($story:ident: $($store:ident),+) => {
         mod $story {
@@ -24,7 +24,6 @@ macro_rules! stories {
             stories!(in redis_rs: $($story),+);
             stories!(in fred: $($story),+);
             stories!(in postgres: $($story),+);
-            stories!(in postgres_advisory: $($story),+);
             stories!(in etcd: $($story),+);
         }
     };
@@ -42,6 +41,7 @@ mod addresses;
 mod blocking;
 mod cancellation;
 mod causes;
+pub(crate) mod clock;
 mod damaged;
 mod dials;
 mod elections;

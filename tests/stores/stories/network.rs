@@ -38,7 +38,7 @@ async fn a_candidate_leads_on_a_slow_network(server: TestServer) {
 }
 // Not on etcd: its requests take up to three round trips, for which the preset's request timeout is too short.
 // `etcd::slow` has the round trips at which its presets lead.
-story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres, postgres_advisory);
+story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres);
 
 /// Requests take one round trip: of two, each would be more than the request timeout.
 async fn waits(port: u16, store: impl Fn(u16) -> AnyStore) {
@@ -70,7 +70,7 @@ async fn a_waiting_candidate_loses_no_request(server: TestServer) {
     waits(server.port(), |port| server.store_at(port)).await;
 }
 // Not on etcd, for the same reason.
-story!(a_waiting_candidate_loses_no_request: redis_rs, fred, postgres, postgres_advisory);
+story!(a_waiting_candidate_loses_no_request: redis_rs, fred, postgres);
 
 /// Looks that are dropped before their answer, as those of a web client that disconnects, beside a leader.
 async fn dropped_looks_cost_no_lead(server: TestServer) {

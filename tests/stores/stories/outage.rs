@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure::StepDownReason;
 
 use super::TestServer;
-use crate::support::{Watch, falls, one_leads, quarantined, renewed, soon, start, steps_down};
+use crate::support::{Watch, falls, one_leads, renewed, soon, start, steps_down, watching};
 
 async fn a_long_server_pause_costs_the_lead(mut server: TestServer) {
     let config = server.quick;
@@ -79,7 +79,7 @@ async fn an_empty_server_makes_its_first_leader_wait(mut server: TestServer) {
     let config = server.quick;
     let is_long = |wait| assert!(wait > config.ttl() / 2, "{wait:?}");
     let (one, mut events) = start(server.quarantining_store(), "one", config);
-    is_long(quarantined(&mut events).await);
+    is_long(watching(&mut events).await);
     let first = soon(one.elected()).await.unwrap();
     let (two, mut two_events) = start(server.quarantining_store(), "two", config);
     let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
@@ -87,8 +87,8 @@ async fn an_empty_server_makes_its_first_leader_wait(mut server: TestServer) {
     // The lease is gone with the data: the next renewal says so unless the claim ends before it, and the next grant
     // has to wait.
     let (wait, waiting) = tokio::select! {
-        wait = quarantined(&mut events) => (wait, &one),
-        wait = quarantined(&mut two_events) => (wait, &two),
+        wait = watching(&mut events) => (wait, &one),
+        wait = watching(&mut two_events) => (wait, &two),
     };
     is_long(wait);
     assert!(!waiting.is_leader());

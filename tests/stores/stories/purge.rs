@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tenure::Token;
-use tenure::store::{AnyStore, Key, Memory, Profile, Reply, Request, Store};
+use tenure::store::{AnyStore, Key, Memory, Reply, Request, Store};
 
 use super::TestServer;
 use crate::sqlite::support::Folder;
-use crate::support::{falls, holder, release, renew_for, soon};
+use crate::support::{RENEWED, acquire_with, falls, release, renew, soon};
 
 /// A lease that a busy machine renews in time, in whole seconds for etcd.
 const SPELL: Duration = Duration::from_secs(2);
@@ -19,19 +19,24 @@ const AHEAD: u64 = 1_000_000_000_000;
 
 /// An acquire whose settings bind others no longer than its lease.
 fn acquire(number: u128, seen: Option<Token>, ttl: Duration) -> Request {
-    let profile = Profile::new("worker", "").unwrap();
-    Request::Acquire { holder: holder(number), seen, ttl, quarantine: ttl, profile }
+    acquire_with(number, seen, ttl, ttl)
 }
 
 async fn ask(store: &AnyStore, key: &str, request: Request) -> Reply {
     soon(store.call(&Key::new(key).unwrap(), request)).await.unwrap()
 }
 
-/// Acquires as holder 1, and expects a grant that need not wait.
-async fn granted(store: &AnyStore, key: &str, seen: Option<Token>, ttl: Duration) -> Token {
-    match ask(store, key, acquire(1, seen, ttl)).await {
-        Reply::Granted { token, wait: Duration::ZERO } => token,
-        other => panic!("granted without a wait, and not {other:?}"),
+/// Acquires as holder 1 a lease that nobody holds. A candidate that does not know the highest token that was purged is
+/// told it, and asks again.
+async fn granted(store: &AnyStore, key: &str, mut seen: Option<Token>, ttl: Duration) -> Token {
+    loop {
+        match ask(store, key, acquire(1, seen, ttl)).await {
+            Reply::Granted { token } => return token,
+            Reply::Not(shown) if shown.sight.past.is_none() && seen < shown.sight.last => {
+                seen = shown.sight.last;
+            }
+            other => panic!("granted, or told of a token, and not {other:?}"),
+        }
     }
 }
 
@@ -42,34 +47,29 @@ async fn purged(store: &AnyStore) -> u64 {
 /// For any store that has just begun, and trusts that.
 pub(crate) async fn old_records_alone_are_deleted(store: AnyStore) {
     let began = Instant::now();
-    let expired = granted(&store, "expired", None, SPELL).await;
+    let abandoned = granted(&store, "abandoned", None, SPELL).await;
     let released = granted(&store, "released", None, SPELL).await;
     assert_eq!(ask(&store, "released", release(1, released)).await, Reply::Released);
     let live = granted(&store, "live", None, SPELL).await;
-    assert_eq!(purged(&store).await, 0);
-    let mut deleted = 0;
+    assert_eq!(soon(store.purge(SPELL * 100)).await.unwrap(), 0, "none is that old");
+    // What was not given back is watched first.
+    let mut deleted = purged(&store).await;
+    assert_eq!(deleted, 1);
     while deleted < 2 {
         tokio::time::sleep(SPELL / 8).await;
-        assert_eq!(ask(&store, "live", renew_for(1, live, SPELL)).await, Reply::Renewed);
-        deleted += soon(store.purge(Duration::ZERO)).await.unwrap();
+        assert_eq!(ask(&store, "live", renew(1, live)).await, RENEWED);
+        deleted += purged(&store).await;
         assert!(deleted <= 2);
     }
-    // Its lease, and the time for which its settings bind, which etcd counts in seconds from a mark.
-    let least = if store.traits().name == "etcd" { SPELL * 3 / 2 } else { SPELL * 2 };
-    assert!(began.elapsed() >= least, "{:?}", began.elapsed());
-    let recent = granted(&store, "recent", None, SPELL).await;
-    assert_eq!(ask(&store, "recent", release(1, recent)).await, Reply::Released);
-    assert_eq!(purged(&store).await, 0);
-    let stale = ask(&store, "recent", acquire(2, None, SPELL)).await;
-    assert_eq!(stale, Reply::Stale { last: recent });
+    assert!(began.elapsed() >= SPELL, "{:?}", began.elapsed());
     // A candidate that knows a purged token proves no loss, and gets a higher one, as one does that knows none.
-    assert!(granted(&store, "expired", Some(expired), SPELL).await > expired);
-    assert!(granted(&store, "released", None, SPELL).await > released.max(expired));
-    // The history is there: a token above all that were purged proves a loss.
-    let ahead = Token::new(recent.get() + AHEAD);
+    assert!(granted(&store, "abandoned", Some(abandoned), SPELL).await > abandoned);
+    assert!(granted(&store, "released", None, SPELL).await > released.max(abandoned));
+    // The past is there: a token above all that were purged proves a loss.
+    let ahead = Token::new(live.get() + AHEAD);
     match ask(&store, "new", acquire(1, ahead, SPELL)).await {
-        Reply::Granted { token, wait } => assert!(Some(token) > ahead && !wait.is_zero()),
-        other => panic!("granted, and not {other:?}"),
+        Reply::Not(shown) => assert!(shown.sight.past.is_some(), "{shown:?}"),
+        other => panic!("nothing is granted, and not {other:?}"),
     }
 }
 
@@ -91,11 +91,9 @@ async fn old_records_in_a_file_are_deleted() {
 
 const RIVALS: u64 = 8;
 
-/// Leases are acquired again at about the time when their records are deleted.
+/// Leases are given back and acquired again at about the time when their records are deleted.
 async fn tokens_rise_beside(store: AnyStore) {
     let ttl = store.traits().least_ttl;
-    // etcd counts in seconds, and looks for ended leases twice a second.
-    let (rounds, spread) = if ttl > Duration::from_secs(1) { (3, 1_500) } else { (25, 20) };
     let purger = store.clone();
     let deleted = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&deleted);
@@ -110,14 +108,13 @@ async fn tokens_rise_beside(store: AnyStore) {
         async move {
             let key = format!("rival-{number}");
             let mut last = None;
-            for round in 0..rounds {
+            for round in 0..25 {
                 let token = granted(store, &key, last, ttl).await;
                 assert!(last < Some(token));
                 last = Some(token);
+                assert_eq!(ask(store, &key, release(1, token)).await, Reply::Released);
                 // Some come before their records are deleted, and some after that.
-                let late = Duration::from_millis((number * 7 + round * 3) % 20 * spread / 20);
-                let early = (ttl * 2).saturating_sub(Duration::from_millis(10));
-                tokio::time::sleep(early + late).await;
+                tokio::time::sleep(Duration::from_millis((number * 7 + round * 3) % 20)).await;
             }
         }
     };
@@ -155,10 +152,11 @@ async fn purges_cost_no_lead_and_no_connection(server: TestServer) {
         let within = Duration::from_millis(millis);
         let _given_up = tokio::time::timeout(within, store.purge(Duration::ZERO)).await;
     }
-    // The leader's TTL counts for all of them.
     let last = format!("old-{}", OLD - 1);
     soon(async {
-        while let Reply::Stale { .. } = ask(&store, &last, acquire(2, None, ttl)).await {
+        while let Reply::At(shown) = ask(&store, &last, Request::Observe).await
+            && shown.sight.record.is_some()
+        {
             tokio::time::sleep(Duration::from_millis(200)).await;
             store.purge(Duration::ZERO).await.unwrap();
         }

@@ -22,7 +22,7 @@ async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     for _ in 0..2 {
         renewed(&mut events).await;
     }
-    // The renewal began the history one TTL ahead, and a quarantine is one more.
+    // The leader watches the new past for one quarantine, which is one TTL, and reports it with a renewal.
     tokio::time::sleep(2 * TTL).await;
     let (two, mut events) = start(server.store(), "two", config);
     learns_of_leader(&mut events).await;
@@ -33,7 +33,7 @@ async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     loop {
         match soon(events.next()).await.unwrap() {
             Event::Elected(_) => break,
-            Event::Quarantined { remaining } => panic!("{remaining:?} were left to wait"),
+            Event::Watching { remaining } => panic!("{remaining:?} were left to watch"),
             _ => {}
         }
     }

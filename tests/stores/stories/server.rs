@@ -32,9 +32,6 @@ pub(super) trait Server: Send + Sync {
 
     /// Damages the record of the election "damaged" by hand: the server can still return it, and no candidate wrote it.
     fn damage(&mut self);
-
-    /// Ends every lease by hand, as an operator may do against all rules.
-    fn end_leases(&mut self);
 }
 
 /// How a store treats a server without data.
@@ -94,7 +91,7 @@ impl TestServer {
         self.store_at(self.port())
     }
 
-    /// A store that makes the first leader at an empty server wait.
+    /// A store whose first leader at an empty server watches it first.
     pub(super) fn quarantining_store(&self) -> AnyStore {
         (self.connect)(self.port(), EmptyStore::Quarantined)
     }
@@ -103,7 +100,7 @@ impl TestServer {
         self.store().traits()
     }
 
-    /// Whether the next leader after a restart waits out a quarantine though no data was lost.
+    /// Whether the next leader after a restart watches the past for a quarantine though no data was lost.
     pub(super) fn restarts_quarantine(&self) -> bool {
         self.traits().history != HistoryKind::Durable
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tenure::Config;
 use tenure::store::AnyStore;
 use tenure::store::etcd::Etcd;
-use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory};
+use tenure::store::postgres::Postgres;
 use tenure_servers::{EtcdServer, PostgresServer, RedisServer, Reply as Raw};
-use tenure_sim::conformance::{Data, Mishap};
+use tenure_sim::conformance::Data;
 
 use super::server::{EmptyStore, Server, TestServer};
 use crate::redis::support::Client;
@@ -33,15 +33,6 @@ pub(super) fn postgres() -> TestServer {
     let connect = |port, empty: EmptyStore| {
         let config = postgres::support::local(port);
         AnyStore::new(Postgres::new(config.trust_empty_store(empty.is_trusted())))
-    };
-    TestServer::new(postgres::support::server(), connect, 2)
-}
-
-pub(super) fn postgres_advisory() -> TestServer {
-    let connect = |port, empty: EmptyStore| {
-        let config = postgres::support::local(port).trust_empty_store(empty.is_trusted());
-        let config = AdvisoryConfig::new(config).lock("job", postgres::advisory::LOCK).unwrap();
-        AnyStore::new(PostgresAdvisory::new(config))
     };
     TestServer::new(postgres::support::server(), connect, 2)
 }
@@ -77,7 +68,7 @@ fn redis(client: Client, port: u16, empty: EmptyStore) -> AnyStore {
 
 /// Implements [`Server`] by methods of these names, and by what is different on each server.
 macro_rules! server {
-    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path, $damage:expr, $subscriptions:expr) => {
+    ($server:ty, $kill:ident, $restart_empty:expr, $damage:expr, $subscriptions:expr) => {
         impl Server for $server {
             fn port(&self) -> u16 {
                 self.port()
@@ -113,10 +104,6 @@ macro_rules! server {
                 let damage: fn(&Self) = $damage;
                 damage(self);
             }
-
-            fn end_leases(&mut self) {
-                $suffer(self, Mishap::LeasesEnd);
-            }
         }
     };
 }
@@ -125,7 +112,6 @@ server!(
     RedisServer,
     kill,
     |server| redis::rows::replace(server, Data::Lost),
-    redis::rows::suffer,
     |server| {
         let record = "{tenure}:leader:damaged";
         server.command(&["HSET", record, "holder", &"x".repeat(32)]).unwrap();
@@ -139,8 +125,8 @@ server!(
     PostgresServer,
     stop,
     |server| server.replace().unwrap(),
-    postgres::rows::suffer,
     |server| {
+        server.sql("ALTER TABLE tenure.leases DROP CONSTRAINT leases_token_check").unwrap();
         server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'damaged'").unwrap();
     },
     |server| {
@@ -153,7 +139,6 @@ server!(
     EtcdServer,
     kill,
     |server| server.restart_empty().unwrap(),
-    etcd::rows::suffer,
     |server| etcd::refusals::put(server, "tenure/leader/damaged", "not ours"),
     |server| server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
 );

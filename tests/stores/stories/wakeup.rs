@@ -77,7 +77,7 @@ async fn subscriptions_and_releases_are_hints(server: TestServer) {
     let store = server.store();
     let mut hints = listen(&store);
     soon(hints.next()).await.expect("the subscription itself");
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     assert!(is_quiet(&mut hints).await, "a grant is no hint");
     call(&store, release(1, token)).await.unwrap();
     soon(hints.next()).await.expect("the release");
@@ -94,13 +94,13 @@ async fn each_election_has_hints_of_its_own(server: TestServer) {
     for hints in [&mut others, &mut one, &mut two, &mut three] {
         soon(hints.next()).await.unwrap();
     }
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     call(&store, release(1, token)).await.unwrap();
     for hints in [&mut one, &mut two, &mut three] {
         soon(hints.next()).await.unwrap();
     }
     assert!(is_quiet(&mut others).await);
-    let Reply::Granted { token, .. } = store.call(&odd, acquire(1, None)).await.unwrap() else {
+    let Reply::Granted { token } = store.call(&odd, acquire(1, None)).await.unwrap() else {
         panic!("granted")
     };
     store.call(&odd, release(1, token)).await.unwrap();
@@ -116,7 +116,7 @@ async fn hints_resume_over_a_new_connection(server: TestServer) {
     proxy.cut();
     soon(hints.next()).await.expect("the new subscription");
     let store = server.store();
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     call(&store, release(1, token)).await.unwrap();
     soon(hints.next()).await.expect("the release, over the new connection");
 }

@@ -67,10 +67,10 @@ pub(crate) async fn steps_down(events: &mut (impl Stream<Item = Event> + Unpin))
     .await
 }
 
-/// Waits until a grant comes with a quarantine; returns how long it lasts.
-pub(crate) async fn quarantined(events: &mut (impl Stream<Item = Event> + Unpin)) -> Duration {
+/// Waits until the candidate watches a past before it may be granted anything; returns how long.
+pub(crate) async fn watching(events: &mut (impl Stream<Item = Event> + Unpin)) -> Duration {
     event(events, |event| match event {
-        Event::Quarantined { remaining } => Some(*remaining),
+        Event::Watching { remaining } => Some(*remaining),
         _ => None,
     })
     .await

@@ -6,16 +6,18 @@ mod place;
 mod port;
 mod watch;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tenure::store::{
-    CertificateExpired, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreErrorKind,
+    Acquire, Asked, CertificateExpired, Incumbent, Key, Loss, NameId, Profile, Reply, Request,
+    RequestId, Shown, Sight, Store, StoreError, StoreErrorKind, WatchedStamp, Wish,
 };
 use tenure::{HolderId, Token};
 
 pub(crate) use election::{
-    Events, Falls, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
-    steps_down, store_error,
+    Events, Falls, event, falls, learns_of_leader, one_leads, renewed, run, start, steps_down,
+    store_error, watching,
 };
 pub(crate) use log::Log;
 pub(crate) use place::Place;
@@ -34,31 +36,85 @@ pub(crate) fn holder(number: u128) -> HolderId {
     HolderId::from_bits(number)
 }
 
-/// An acquire for that holder with a TTL and a quarantine of [`TTL`].
+/// The number of a request: none is used twice.
+pub(crate) fn next_number() -> RequestId {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    RequestId::new(LAST.fetch_add(1, Ordering::Relaxed) + 1).expect("it counts from 1")
+}
+
+/// An acquire for that holder with a TTL and a quarantine of [`TTL`]. It has watched nothing.
 pub(crate) fn acquire(number: u128, seen: Option<Token>) -> Request {
     acquire_for(number, seen, TTL)
 }
 
 pub(crate) fn acquire_for(number: u128, seen: Option<Token>, ttl: Duration) -> Request {
+    acquire_with(number, seen, ttl, TTL)
+}
+
+pub(crate) fn acquire_with(
+    number: u128,
+    seen: Option<Token>,
+    ttl: Duration,
+    quarantine: Duration,
+) -> Request {
     let profile = Profile::new(format!("worker-{number}"), format!("host-{number}")).unwrap();
-    Request::Acquire { holder: holder(number), seen, ttl, quarantine: TTL, profile }
+    let asks = Acquire {
+        holder: holder(number),
+        number: next_number(),
+        seen,
+        lost: None,
+        mark: None,
+        stamp: None,
+        ttl,
+        quarantine,
+        name: profile.name_id(),
+    };
+    Request::Acquire { asks, profile }
+}
+
+/// The same acquire, of a candidate that was shown this and has watched it, unchanged, for as long as it must.
+pub(crate) fn after_watching(request: &Request, shown: &Shown) -> Request {
+    let Request::Acquire { asks, profile } = request else { panic!("{request:?} is no acquire") };
+    let Sight { last, record, past, .. } = shown.sight;
+    let stamp = past
+        .map(|past| WatchedStamp { stamp: past.stamp, time: asks.quarantine.max(past.longest) });
+    let asks = Acquire {
+        number: next_number(),
+        lost: (asks.seen > last).then_some(Loss { last }),
+        mark: record.map(|record| record.mark()),
+        stamp: stamp.or(asks.stamp),
+        ..*asks
+    };
+    Request::Acquire { asks, profile: profile.clone() }
 }
 
 pub(crate) fn renew(number: u128, token: Token) -> Request {
-    renew_for(number, token, TTL)
+    Request::Renew { holder: holder(number), token, number: next_number(), stamp: None }
 }
 
-pub(crate) fn renew_for(number: u128, token: Token, ttl: Duration) -> Request {
-    Request::Renew { holder: holder(number), token, ttl }
-}
+/// The answer to a renewal, if nobody asks for the lead and the past is watched.
+pub(crate) const RENEWED: Reply = Reply::Renewed { asked: None, wanted: None, past: None };
 
 pub(crate) fn release(number: u128, token: Token) -> Request {
-    Request::Release { holder: holder(number), token }
+    Request::Release { holder: holder(number), token, reservation: None }
 }
 
-pub(crate) fn all_requests() -> [Request; 4] {
+pub(crate) fn look(seen: Option<Token>) -> Request {
+    Request::Look { seen, quarantine: TTL }
+}
+
+pub(crate) fn all_requests() -> [Request; 7] {
     let token = Token::new(7).unwrap();
-    [acquire(1, None), renew(1, token), release(1, token), Request::Observe]
+    let asked = Asked { name: NameId::from_bits(1), defer: Duration::ZERO };
+    [
+        acquire(1, None),
+        renew(1, token),
+        release(1, token),
+        Request::Observe,
+        look(None),
+        Request::Ask { token, asked, seen: None, quarantine: TTL },
+        Request::Want { token, wish: Some(Wish::Anybody) },
+    ]
 }
 
 /// The election of all tests.
@@ -93,25 +149,63 @@ pub(crate) async fn leads_all(store: &impl Store, elections: usize) -> Vec<(Key,
     for number in 0..elections {
         let key = Key::new(format!("job-{number}")).unwrap();
         let reply = store.call(&key, acquire(1, None)).await.unwrap();
-        let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        let Reply::Granted { token } = reply else { panic!("{reply:?}") };
         renewals.push((key, renew(1, token)));
     }
     renewals
 }
 
 /// Acquires, and expects the grant.
-pub(crate) async fn granted(store: &impl Store, request: Request) -> (Token, Duration) {
+pub(crate) async fn granted(store: &impl Store, request: Request) -> Token {
     match call(store, request).await.unwrap() {
-        Reply::Granted { token, wait } => (token, wait),
+        Reply::Granted { token } => token,
         other => panic!("granted, and not {other:?}"),
     }
 }
 
-pub(crate) async fn held(store: &impl Store, request: Request) -> Incumbent {
+/// Expects that nothing is granted, or looks: what is shown.
+pub(crate) async fn shown(store: &impl Store, request: Request) -> Shown {
     match call(store, request).await.unwrap() {
-        Reply::Held(incumbent) => incumbent,
-        other => panic!("held, and not {other:?}"),
+        Reply::Not(shown) | Reply::At(shown) => shown,
+        other => panic!("shown, and not {other:?}"),
     }
+}
+
+/// The same, where a lease is shown that was not given back.
+pub(crate) async fn held(store: &impl Store, request: Request) -> Incumbent {
+    let shown = shown(store, request).await;
+    shown.incumbent().unwrap_or_else(|| panic!("held, and not {shown:?}"))
+}
+
+/// Looks, and expects that there is none.
+pub(crate) async fn vacant(store: &impl Store) {
+    let shown = shown(store, Request::Observe).await;
+    assert_eq!(shown.incumbent(), None);
+}
+
+/// The grant to a candidate that watches whatever it must.
+pub(crate) async fn granted_in_the_end(store: &impl Store, request: Request) -> Token {
+    match call(store, request.clone()).await.unwrap() {
+        Reply::Granted { token } => token,
+        Reply::Not(shown) => granted(store, after_watching(&request, &shown)).await,
+        other => panic!("an answer to an acquire, and not {other:?}"),
+    }
+}
+
+/// Whether nothing is granted before the past was watched.
+pub(crate) async fn is_unwatched(store: &impl Store, request: Request) -> bool {
+    match call(store, request).await.unwrap() {
+        Reply::Granted { .. } => false,
+        Reply::Not(shown) => shown.sight.past.is_some(),
+        other => panic!("an answer to an acquire, and not {other:?}"),
+    }
+}
+
+/// Expects that nothing is granted because of an unwatched past, and then the grant to a candidate that has watched it.
+pub(crate) async fn granted_after_a_watch(store: &impl Store, request: Request) -> Token {
+    let shown = shown(store, request.clone()).await;
+    assert!(shown.sight.past.is_some(), "the past is watched: {shown:?}");
+    granted(store, after_watching(&request, &shown)).await
 }
 
 /// The wall clock, as the tokens count.

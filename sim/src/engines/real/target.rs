@@ -27,8 +27,6 @@ pub enum Target {
     RedisCluster,
     /// The lease table in PostgreSQL.
     Postgres,
-    /// The lease table in PostgreSQL, behind advisory locks.
-    PostgresAdvisory,
     /// An etcd cluster of one member.
     Etcd,
     /// An etcd cluster of three members.
@@ -61,13 +59,12 @@ const OF_ETCD: &[PropertyName] = &[
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Redis,
         Self::Fred,
         Self::RedisSentinel,
         Self::RedisCluster,
         Self::Postgres,
-        Self::PostgresAdvisory,
         Self::Etcd,
         Self::EtcdCluster,
         Self::Sqlite,
@@ -81,7 +78,6 @@ impl Target {
             Self::RedisSentinel => "redis-sentinel",
             Self::RedisCluster => "redis-cluster",
             Self::Postgres => "postgres",
-            Self::PostgresAdvisory => "postgres-advisory",
             Self::Etcd => "etcd",
             Self::EtcdCluster => "etcd-cluster",
             Self::Sqlite => "sqlite",
@@ -96,7 +92,6 @@ impl Target {
             Self::RedisSentinel => "real-redis-sentinel",
             Self::RedisCluster => "real-redis-cluster",
             Self::Postgres => "real-postgres",
-            Self::PostgresAdvisory => "real-postgres-advisory",
             Self::Etcd => "real-etcd",
             Self::EtcdCluster => "real-etcd-cluster",
             Self::Sqlite => "real-sqlite",
@@ -114,14 +109,13 @@ impl Target {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
                 (1, Shows::Requests)
             }
-            Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => (1, Shows::Changes),
+            Self::Postgres | Self::Sqlite => (1, Shows::Changes),
             Self::Etcd | Self::EtcdCluster => (1_000 + 2 * self.etcd_election_ms(), Shows::Tenures),
         };
         let has_network = !matches!(self, Self::Sqlite);
         let is_watched = matches!(self, Self::RedisSentinel | Self::RedisCluster);
-        let fails_over = is_watched || matches!(self, Self::Postgres | Self::PostgresAdvisory);
-        let sets_clock =
-            matches!(self, Self::Redis | Self::Fred | Self::Postgres | Self::PostgresAdvisory);
+        let fails_over = is_watched || matches!(self, Self::Postgres);
+        let sets_clock = matches!(self, Self::Redis | Self::Fred | Self::Postgres);
         let acts: &[Act] = match self {
             Self::Redis => &[
                 Act::Disconnect,
@@ -153,7 +147,7 @@ impl Target {
                 Act::FillMemory,
                 Act::MoveSlot,
             ],
-            Self::Postgres | Self::PostgresAdvisory => &[
+            Self::Postgres => &[
                 Act::Disconnect,
                 Act::DisconnectLeader,
                 Act::LockRow,
@@ -173,7 +167,7 @@ impl Target {
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
-            Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => OF_CHANGES,
+            Self::Postgres | Self::Sqlite => OF_CHANGES,
             Self::Etcd | Self::EtcdCluster => OF_ETCD,
         }
     }
@@ -188,9 +182,6 @@ impl Target {
             }
             Self::RedisCluster => "real processes and a real Redis cluster",
             Self::Postgres => "real processes and the lease table of a real PostgreSQL server",
-            Self::PostgresAdvisory => {
-                "real processes and the lease table of a real PostgreSQL server, behind advisory locks"
-            }
             Self::Etcd => "real processes and a real etcd member",
             Self::EtcdCluster => "real processes and a real etcd cluster of three members",
             Self::Sqlite => "real processes and a SQLite file",

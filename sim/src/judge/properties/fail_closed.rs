@@ -54,7 +54,6 @@ mod tests {
         renew, terms,
     };
     use super::*;
-    use crate::trace::{Answer, Asked};
 
     fn property() -> FailClosed {
         FailClosed::new(&terms())

@@ -78,9 +78,7 @@ impl HandoverWithin {
             (request, Answer::Granted { .. }) if !state.is_from_waiting(request) => {
                 self.nothing_is_due();
             }
-            (_, Answer::Not { past_is_watched: false } | Answer::At { past_is_watched: false }) => {
-                self.nothing_is_due();
-            }
+            (_, answer) if answer.past_is_watched() == Some(false) => self.nothing_is_due(),
             _ => {}
         }
     }

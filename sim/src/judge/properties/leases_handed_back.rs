@@ -223,7 +223,6 @@ mod tests {
         fails(judge(), &then(&[sent(n(0), 3, ACQUIRE)]));
         let what = fails(judge(), &then(&[elected(n(0), 7, 90)]));
         assert_eq!(what.to_string(), "n0 takes the lead after it has resigned");
-        fails(judge(), &then(&[Event::Quarantined { who: n(0) }]));
     }
 
     #[test]

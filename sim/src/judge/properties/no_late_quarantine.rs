@@ -55,15 +55,7 @@ impl NoLateQuarantine {
         answer: Answer,
         tally: &mut Tally,
     ) -> Found {
-        let past_is_watched = match answer {
-            Answer::Not { past_is_watched }
-            | Answer::At { past_is_watched }
-            | Answer::Renewed { past_is_watched } => past_is_watched,
-            Answer::Granted { .. } => true,
-            Answer::Superseded | Answer::Released | Answer::NotHeld | Answer::Other => {
-                return Ok(());
-            }
-        };
+        let Some(past_is_watched) = answer.past_is_watched() else { return Ok(()) };
         let Some(sent) = self.sent.get(who).filter(|sent| sent.id == id) else { return Ok(()) };
         if let Some(&since) = self.told.get(who) {
             let is_late = sent.tells && sent.at > since + self.bound;

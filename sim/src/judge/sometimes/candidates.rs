@@ -124,11 +124,7 @@ impl Sometimes {
             return;
         }
         let life = self.lives.of(who);
-        let past_is_watched = matches!(
-            answer,
-            Some(Answer::Not { past_is_watched: true } | Answer::At { past_is_watched: true })
-        );
-        life.waits &= !past_is_watched;
+        life.waits &= answer.and_then(Answer::past_is_watched) != Some(true);
         if life.renewal.is_some_and(|last| last.id == id) {
             life.renewal = None;
         }

@@ -110,7 +110,7 @@ impl Link {
         let session = self.open(CancellationToken::new(), |_| {}).await?;
         // If anything else fails, the session is unusable.
         let half_way = session.dead.clone().drop_guard();
-        let (_, rows) = session.set_up(&self.config, "", &presence::query(table)).await?;
+        let rows = session.set_up(&self.config, &presence::query(table)).await?;
         self.make_or_find(&session, &Presence::read(&rows)?).await?;
         let (version, identity, statements) = tokio::join!(
             self.is_known(&session),
@@ -212,7 +212,7 @@ impl Link {
         let hears = move |notification: &Notification| heard(&listeners, notification, &inbox);
         let session = self.open(live.session.dead.child_token(), hears).await?;
         let half_way = session.dead.clone().drop_guard();
-        session.set_up(&self.config, "", "").await?;
+        session.set_up(&self.config, "").await?;
         half_way.disarm();
         Ok(Listening::new(session))
     }

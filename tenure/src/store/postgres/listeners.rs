@@ -1,7 +1,5 @@
 //! The notifications of the server, and who listens to them in this process.
 
-use std::fmt::Write;
-
 use tokio_postgres::Notification;
 
 use crate::store::Key;
@@ -31,18 +29,7 @@ fn announced(payload: &str) -> Option<(Key, u128)> {
     Some((key(of)?, u128::from_str_radix(number, 16).ok()?))
 }
 
-#[allow(dead_code, reason = "advisory locks are out of the build")]
-/// A key in the payload of a notification, which is text without zero bytes.
-pub(super) fn payload(key: &Key) -> String {
-    let mut hex = String::with_capacity(2 * key.as_str().len());
-    for byte in key.as_str().bytes() {
-        // Writing into a string never fails.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
-}
-
-/// The opposite.
+/// A key in the payload of a notification: in hexadecimal digits, since a payload is text without zero bytes.
 fn key(payload: &str) -> Option<Key> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = payload.as_bytes().chunks(2).map(|pair| match pair {
@@ -60,8 +47,8 @@ mod tests {
     #[test]
     fn keys_are_read_as_they_are_sent() {
         for name in ["job", "a\0b/ä'\"$1", &"x".repeat(512)] {
-            let sent = Key::new(name).unwrap();
-            assert_eq!(key(&payload(&sent)), Some(sent));
+            let sent = name.bytes().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+            assert_eq!(key(&sent), Some(Key::new(name).unwrap()));
         }
         for other in ["", "6", "6a6", "6g", "ff", "+6", "ä"] {
             assert_eq!(key(other), None, "{other}");

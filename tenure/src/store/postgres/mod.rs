@@ -17,9 +17,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! `PostgresAdvisory` (out of this build) is the same with an advisory lock in front, for as long as other programs still elect
-//! their leader by that lock.
 
 mod answer;
 mod call;

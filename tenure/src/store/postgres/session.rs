@@ -64,23 +64,11 @@ const SET_UP: &str = "
                 PERFORM set_config('client_connection_check_interval', '1s', false);
             EXCEPTION WHEN OTHERS THEN NULL;
             END;
-            {more}
         END IF;
     END $body$;
-    SELECT a.pid, (date_part('epoch', a.backend_start) * 1e6)::bigint,
-            current_setting('server_version_num'), pg_is_in_recovery(),
-            current_setting('default_transaction_read_only')
-        FROM pg_stat_activity AS a WHERE a.pid = pg_backend_pid();
+    SELECT pg_backend_pid(), current_setting('server_version_num'), pg_is_in_recovery(),
+            current_setting('default_transaction_read_only');
     {query}";
-
-/// A process of the server that serves one session. Process ids are reused; together with the start they are
-/// unique.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Backend {
-    pub(super) pid: i32,
-    /// Microseconds since 1970.
-    pub(super) started: i64,
-}
 
 /// A connection that was working when last seen.
 pub(super) struct Session {
@@ -136,24 +124,22 @@ impl Session {
         half_way.disarm();
         reached.has_spoken();
         let (client, served) = (Arc::new(client), AtomicBool::new(false));
-        // Requests wait for locks of others, and with the session end the advisory locks of all elections.
+        // Requests wait for locks of others.
         let progress = Progress::since(opening, runtime, &dead, empty_query(&client)).asks_always();
         Ok(Self { client, dead, progress, reached, unreplicated, served, pid })
     }
 
-    /// Makes the settings and checks the server, and that no pooler is in between. `more` is PL/pgSQL for further
-    /// settings; `query` is sent in the same round trip, and its rows are returned.
+    /// Makes the settings and checks the server, and that no pooler is in between. `query` is sent in the same round
+    /// trip, and its rows are returned.
     pub(super) async fn set_up(
         &self,
         config: &PostgresConfig,
-        more: &str,
         query: &str,
-    ) -> Result<(Backend, Vec<SimpleQueryRow>), StoreError> {
+    ) -> Result<Vec<SimpleQueryRow>, StoreError> {
         let sql = SET_UP
             .replace("{pid}", &self.pid.to_string())
             .replace("{lock_timeout}", &config.lock_timeout.as_millis().max(1).to_string())
             .replace("{accepts_fsync_off}", if config.accepts_fsync_off { "on" } else { "off" })
-            .replace("{more}", more)
             .replace("{query}", query);
         // A round trip, which tells how long an answer takes.
         let unanswered = self.progress.expects();
@@ -173,18 +159,17 @@ impl Session {
             );
             return Err(StoreError::new(StoreErrorKind::Pooler, detail));
         }
-        is_known(number(&first, 2).ok_or_else(unexpected)?)?;
-        if first.get(3) != Some("f") {
+        is_known(number(&first, 1).ok_or_else(unexpected)?)?;
+        if first.get(2) != Some("f") {
             self.reached.is_wrong();
             return Err(StoreError::new(StoreErrorKind::NotPrimary, "it is in recovery"));
         }
-        if first.get(4) != Some("off") {
+        if first.get(3) != Some("off") {
             let detail = "default_transaction_read_only is on for this user, database or server, and \
                 leases are written: set it to off for a user of their own (ALTER ROLE .. SET ..)";
             return Err(StoreError::new(StoreErrorKind::Refused, detail));
         }
-        let started = number(&first, 1).ok_or_else(unexpected)?;
-        Ok((Backend { pid, started }, rows))
+        Ok(rows)
     }
 
     /// A request over it has succeeded.

@@ -134,12 +134,6 @@ impl LeaseTable {
         format!("{}{suffix}", self.table)
     }
 
-    #[allow(dead_code, reason = "advisory locks are out of the build")]
-    /// The table's unique name in its database, from which the numbers of locks are computed.
-    pub(super) fn plain_name(&self) -> String {
-        format!("{}.{}", self.schema, self.table)
-    }
-
     /// The channel of the hints of all elections in the table. Tables of one name in several schemas share it, and
     /// may wake each other needlessly.
     pub(super) fn channel(&self) -> String {

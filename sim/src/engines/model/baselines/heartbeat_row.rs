@@ -84,6 +84,8 @@ mod tests {
                 server: 0,
                 trust_empty_store: false,
                 session: Session { node: 0, connection: 0 },
+                first: true,
+                number: 0,
             };
             let ttl = Duration::from_secs(3);
             HeartbeatRow::serve(&mut store, at, Ask { want, holder, ttl, token: 0, server: None });

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tenure::Elections;
 use tenure::runtime::Runtime;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
+use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure::store::{AnyStore, Secret};
@@ -115,10 +115,6 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
         // This one and etcd's client have sockets of their own.
         Target::Fred => AnyStore::new(Fred::new(redis(first()?.by))),
         Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
-        Target::PostgresAdvisory => {
-            let config = AdvisoryConfig::new(postgres()?);
-            AnyStore::new(PostgresAdvisory::with_runtime(config, runtime))
-        }
         Target::Etcd | Target::EtcdCluster => {
             let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
             let others = brief.store.routes().iter().skip(1);

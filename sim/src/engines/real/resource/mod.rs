@@ -76,7 +76,7 @@ impl Kind {
             | Target::RedisCluster
             | Target::Etcd
             | Target::EtcdCluster => Self::Redis,
-            Target::Postgres | Target::PostgresAdvisory => Self::Postgres,
+            Target::Postgres => Self::Postgres,
             Target::Sqlite => Self::Sqlite,
         }
     }

@@ -275,7 +275,7 @@ fn start(
             let parts = Parts::Servers(redis.ports());
             Ok((Box::new(redis), parts))
         }
-        Target::Postgres | Target::PostgresAdvisory => {
+        Target::Postgres => {
             let fails_over = plan.has(FaultKind::Failover);
             let clock = Clock::of(plan)?;
             let postgres = postgres::Observed::start(fails_over, clock, certificates)?;

@@ -131,7 +131,7 @@ const OTHERS: &[(&str, OnServers, &[&str])] = &[
     ),
     (
         "drain-bound-doubled",
-        OnServers { store: "postgres-advisory", faults: "resign" },
+        OnServers { store: "postgres", faults: "resign" },
         &["drains-within-bounds"],
     ),
     (

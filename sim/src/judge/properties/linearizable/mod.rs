@@ -109,7 +109,7 @@ impl Linearizable {
         {
             self.open.remove(oldest);
         }
-        self.open.push(Open { who, id, request, sent: self.events });
+        self.open.push(Open { who, id, request: request.as_told(), sent: self.events });
     }
 
     fn stepped(&mut self, step: &StoreStep) -> Found {
@@ -118,7 +118,8 @@ impl Linearizable {
             (self.server, self.state) = (step.server, State::Unknown);
             self.known = self.state;
         }
-        let StoreStep { holder, request, answer, .. } = *step;
+        let StoreStep { holder, answer, .. } = *step;
+        let request = step.request.as_told();
         let sent = self.open.iter().find(|open| open.request == request);
         let sent = sent.map_or(self.events, |open| open.sent);
         let step = Step { holder, request, answer, place: self.events, sent, answered: None };

@@ -3,7 +3,8 @@
 -- All times are microseconds, written with '%.0f', which is exact below 2^53. The server's clock is the least value of
 -- new tokens, and a hint: no decision rests on it. Beyond 2^52 it is no clock, and counts as 0.
 local function number(value) return string.format('%.0f', value) end
--- A record has whole numbers, below 2^53 too; any other value, also 'nan', is damage. Long texts are not searched.
+-- A record has whole numbers, below 2^53 too; any other value, also 'nan', is damage. Long texts are not searched, and not
+-- sent.
 local function whole(text)
   local value = text and #text <= 16 and string.match(text, '^%d+$') and tonumber(text)
   return value and value < 9007199254740992 and value
@@ -18,6 +19,9 @@ local function record_of(key)
     'wanted', 'reserved_for', 'reserve', 'written')
   if r.err then return nil, {'refused', 'error', r.err} end
   if not (r[1] or r[2] or r[3]) then return false end
+  for place = 1, 12 do
+    if r[place] and #r[place] > 32 then return nil, {'refused', 'record', key} end
+  end
   r.token, r.holder, r.number, r.released = whole(r[1]), r[2], whole(r[3]), r[4] == '1'
   r.ttl, r.quarantine = whole(r[5]), whole(r[6])
   if r.token and r.holder and r.number and (r.released or r[4] == '0') and r.ttl and r.quarantine then return r end

@@ -12,14 +12,10 @@ use crate::plan::Act;
 /// Ends the sessions of candidates: all but those of psql, which are the operator's. Each ended session is a row.
 const TERMINATE: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' \
     AND application_name <> 'psql' AND pg_terminate_backend(pid)";
-/// Ends one session: that which has the advisory lock of the election, or else that of the candidate that has renewed last.
-/// The others of that candidate, which listen, stay.
-const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM (SELECT *, pid IN \
-    (SELECT l.pid FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.granted) AS locks \
-    FROM pg_stat_activity) AS session \
-    WHERE backend_type = 'client backend' AND application_name <> 'psql' \
-    AND (locks OR query ~ 'SET lease_end|_renew\\(') \
-    ORDER BY locks DESC, query_start DESC LIMIT 1) AS leader WHERE pg_terminate_backend(pid)";
+/// Ends one session: that of the candidate that has renewed last. The other one of that candidate, which listens, stays.
+const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM pg_stat_activity \
+    WHERE backend_type = 'client backend' AND application_name <> 'psql' AND query ~ 'SET number = ' \
+    ORDER BY query_start DESC LIMIT 1) AS leader WHERE pg_terminate_backend(pid)";
 /// Another lock may be in the way: it is one of this operator's, which outlasts this wait.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'";
 const ROW: &str = "SELECT 1 FROM tenure.leases FOR UPDATE";
