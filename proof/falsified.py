@@ -10,9 +10,9 @@ from transitions import carried_out, replayed
 HOLDERS, NAMES = ["a", "b", "c"], ["x", "y"]
 
 
-def transitions(count, seed, planted=""):
+def transitions(count, seed, planted="", ends_leases=False):
     """Lines of a store that follows that rule, under random requests, restarts, losses and repetitions."""
-    rng, rule = random.Random(seed), Rule(planted)
+    rng, rule = random.Random(seed), Rule(planted, ends_leases)
     state, identity, sent, marks, stamps = {"record": None, "past": None}, "one", [], [], []
     for number in range(1, count + 1):
         if rng.random() < 0.02:
@@ -23,7 +23,10 @@ def transitions(count, seed, planted=""):
         late = sent and rng.random() < 0.1
         asked = rng.choice(sent[-8:]) if late else a_request(rng, number, state, token, marks, stamps)
         sent.append(asked)
-        before = {"server": {"identity": identity, "wall": rng.choice([0, number, 2**60])}, **state}
+        if ends_leases and rng.random() < 0.05:
+            asked = {"kind": "end", "first": False}
+        server = {"identity": identity, "wall": rng.choice([0, number, 2**60]), "ends_leases": ends_leases}
+        before = {"server": server, **state}
         fresh = f"{asked.get('holder')}/{asked.get('number')}" if planted == "stamp-repeats" else f"stamp {number}"
         state, reply = carried_out(rule, before, asked, fresh, before["server"]["wall"])
         if state["record"]:
@@ -91,7 +94,25 @@ def checked(count=3000):
     for planted in PLANTS:
         if not replayed(map(json.dumps, transitions(2000, 7, planted)))[0]:
             return count, f"lines of a store with {planted} went unnoticed"
-    return count, None
+    return count, wrong_where_leases_are_ended(count)
+
+
+def wrong_where_leases_are_ended(count):
+    """The same of a server that ends leases itself."""
+    lines = list(transitions(count, 7, ends_leases=True))
+    wrong, counts = replayed(map(json.dumps, lines))
+    if wrong or not counts.get("end: ended"):
+        return f"the rule of a server that ends leases differs from itself: {wrong[:1]}, {sorted(counts)}"
+    for said in (True, False):
+        others = [dict(line) for line in transitions(count, 7, ends_leases=not said)]
+        for line in others:
+            line["before"] = {**line["before"], "server": {**line["before"]["server"], "ends_leases": said}}
+        kinds = ("acquire", "renew", "purge")
+        of_each = {kind: [json.dumps(line) for line in others if line["request"]["kind"] == kind] for kind in kinds}
+        for kind, some in of_each.items():
+            if not replayed(some)[0]:
+                return f"{kind} of a server that says wrongly whether it ends leases went unnoticed"
+    return None
 
 
 def differs(line):

@@ -12,6 +12,10 @@ request  first (on its connection), and what its kind needs; holder, number, nam
          that its candidate has watched a mark (`watches`: mark_holder, mark_number), a stamp (`knows`: stamp, watched:
          for how long), and the loss of a token that it has seen (`loses`: lost, the token that was left)
 
+`ends_leases`: the rule at a server that ends leases itself, by its own clock, as etcd does. It keeps a lease beside the
+record, and a renewal extends that one and writes no mark. So a lease that it keeps can't be taken, however long it was
+watched; one that it has ended (`end`) was given back for nobody. What is proved is the rule without it.
+
 `planted` names one change of the rule for the worse; PLANTS has them all.
 """
 
@@ -44,8 +48,8 @@ PLANTS = {
 
 
 class Rule:
-    def __init__(self, planted=""):
-        self.planted = planted
+    def __init__(self, planted="", ends_leases=False):
+        self.planted, self.ends_leases = planted, ends_leases
 
     def last(self, rec, past):
         """The last token that is known of; of an election without a record, the highest that was purged."""
@@ -97,6 +101,8 @@ class Rule:
         same = q.mark_holder == rec.holder
         if self.planted != "mark-not-compared":
             same = And(same, q.mark_number == rec.number)
+        if self.ends_leases:
+            same = And(same, rec.released)
         return And(q.watches, rec.exists, same)
 
     def acquire(self, rec, past, server, q):
@@ -145,7 +151,7 @@ class Rule:
         past = self.examined(past, server, q.first)
         renewed = And(rec.exists, Not(rec.released)) if self.planted == "renew-any" else self.tenure(rec, q)
         newer = And(renewed, q.number > rec.number)
-        number = rec.number if self.planted == "renewal-keeps-mark" else q.number
+        number = rec.number if self.planted == "renewal-keeps-mark" or self.ends_leases else q.number
         after = If(newer, rec.but(number=number, asked=NOBODY, defer=0), rec)
         past = If(newer, self.watched(past, q), past)
         told = self.told(rec, past, rec.quarantine)
@@ -174,7 +180,13 @@ class Rule:
         """`watches`: the purger has watched the mark for the longer of TTL and quarantine."""
         past = self.examined(past, server, q.first)
         same = And(rec.exists, q.mark_holder == rec.holder, q.mark_number == rec.number)
-        done = And(same, past.exists, True if self.planted == "purge-unwatched" else Or(rec.released, q.watches))
+        watched = False if self.ends_leases else q.watches
+        done = And(same, past.exists, True if self.planted == "purge-unwatched" else Or(rec.released, watched))
         if self.planted != "purge-forgets-token":
             past = past.but(purged=If(done, most(past.purged, rec.token), past.purged))
         return rec.but(exists=And(rec.exists, Not(done))), past, Row(purged=done)
+
+    def end(self, rec, past, server, q):
+        """No request: the server has ended the lease."""
+        ended = rec.but(released=True, reserved=False, reserved_for=NOBODY, reserve=0)
+        return If(And(self.ends_leases, rec.exists, Not(rec.released)), ended, rec), past, Row()

@@ -23,6 +23,7 @@ REQUESTS = {
     "ask": {"token", "name", "defer", "seen", "quarantine"},
     "want": {"token", "wanted"},
     "purge": {"mark", "watched"},
+    "end": set(),
 }
 ALWAYS_TOLD = {"token", "mark", "released", "reserved_for", "reserve", "stamp"}
 IF_TOLD = {"ttl", "quarantine", "wanted", "asked", "longest"}
@@ -110,6 +111,8 @@ def written_reply(kind, before, rec, after, reply):
         return {"kind": "done" if reply.done else "nothing"}
     if kind == "purge":
         return {"kind": "purged" if reply.purged else "kept"}
+    if kind == "end":
+        return {"kind": "ended"}
     stamp = after.stamp if reply.tells and reply.stamped else None
     if kind == "renew":
         if not reply.renewed:
@@ -142,14 +145,17 @@ def compare(line, rule=None):
     fields(line, {"before", "request", "reply", "after"}, "line", {"store"})
     before = fields(line["before"], {"server", "record", "past"}, "before")
     after = fields(line["after"], {"record", "past"}, "after")
-    fields(before["server"], {"identity", "wall"}, "server")
+    fields(before["server"], {"identity", "wall"}, "server", {"ends_leases"})
+    if line["request"].get("kind") == "end" and not before["server"].get("ends_leases"):
+        raise Malformed("this server ends no leases")
     record(after["record"]), past(after["past"])  # in the format?
     had, has = (state["past"]["stamp"] if state["past"] else None for state in (before, after))
     fresh = has if has not in (None, had) else NEW
     wall = before["server"]["wall"]
     if wall is None:  # Not known: then the token tells it.
         wall = after["record"]["token"] if after["record"] else 0
-    expected, reply = carried_out(rule or Rule(), before, line["request"], fresh, wall)
+    rule = rule or Rule(ends_leases=before["server"].get("ends_leases", False))
+    expected, reply = carried_out(rule, before, line["request"], fresh, wall)
     found = {"record": without_people(after["record"]), "past": after["past"]}
     differs = [key for key in found if not exactly(found[key], expected[key])]
     wrong = [f"{key} after: {found[key]}, by the rule {expected[key]}" for key in differs]

@@ -9,6 +9,8 @@
 //! No decision rests on the store's clock: whoever waits, waits by its own clock, and the store grants only if what
 //! was watched still stands.
 
+pub mod server_ends;
+
 use core::time::Duration;
 
 use crate::id::{HolderId, NameId, RequestId, Stamp, Token};

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tenure::HolderId;
 use tenure::store::redis::{Redis as Adapter, RedisConfig};
 use tenure::store::{Key, Profile, Reply as Answered, Request, Store, StoreErrorKind};
+use tenure_core::{Acquire, RequestId};
 use tenure_sim::engines::redis::{Redis, Reply, Role, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpListener;
@@ -327,32 +328,42 @@ fn a_server_that_withholds_its_identity_promises_nothing() {
     const RECORD: &[u8] = b"{tenure}:leader:job";
     let (key, holder, ttl) =
         (Key::new("job").unwrap(), HolderId::from_bits(1), Duration::from_secs(30));
-    let acquire = || {
+    let acquire = |number| {
         let profile = Profile::new("worker", "").unwrap();
-        Request::Acquire { holder, seen: None, ttl, quarantine: ttl, profile }
+        let asks = Acquire {
+            holder,
+            number,
+            seen: None,
+            lost: None,
+            mark: None,
+            stamp: None,
+            ttl,
+            quarantine: ttl,
+            name: profile.name_id(),
+        };
+        Request::Acquire { asks, profile }
     };
+    let [first, next] = [1, 2].map(|number| RequestId::new(number).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let whole = redis();
-        let reply = adapter(&whole).await.call(&key, acquire()).await.unwrap();
-        let Answered::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        let reply = adapter(&whole).await.call(&key, acquire(first)).await.unwrap();
+        let Answered::Granted { token } = reply else { panic!("{reply:?}") };
         for field in ["run_id", "master_replid", "role", "maxmemory_policy"] {
             let settings = Settings { withheld: vec![field], ..Settings::default() };
             let withholding = Redis::new(settings, || 2_000_000);
-            let store = adapter(&withholding).await;
-            let mut requests = vec![acquire()];
-            // A first renewal compares the identity with the history.
-            if ["run_id", "master_replid"].contains(&field) {
-                requests.push(Request::Renew { holder, token, ttl });
-            }
-            for request in requests {
+            // The first request over a connection compares the identity with the past.
+            let look = Request::Look { seen: None, quarantine: ttl };
+            let renew = Request::Renew { holder, token, number: next, stamp: None };
+            for request in [acquire(next), look, renew] {
+                let store = adapter(&withholding).await;
                 withholding.restore(&whole.snapshot());
-                let before = withholding.execute(&[b"HGET", RECORD, b"lease_end"]);
+                let before = withholding.execute(&[b"HGETALL", RECORD]);
                 let error = store.call(&key, request).await.unwrap_err();
                 assert_eq!(error.kind(), StoreErrorKind::Withheld, "{error}");
                 let shown = format!("INFO has {field}:\"\" (redis_version:7.0.15)");
                 assert!(error.to_string().contains(&shown), "{error}");
-                assert_eq!(withholding.execute(&[b"HGET", RECORD, b"lease_end"]), before);
+                assert_eq!(withholding.execute(&[b"HGETALL", RECORD]), before);
             }
         }
     });

@@ -46,6 +46,9 @@ async fn after_a_suspend() {
     let after = of(ClockId::Boottime);
     assert!(before <= now && now <= after, "{now:?} is not within {before:?} and {after:?}");
 
+    let told = TokioRuntime.suspended();
+    assert!(told.abs_diff(suspended) < Duration::from_secs(1), "{told:?} is not {suspended:?}");
+
     let moment = Duration::from_millis(50);
     let soon = Duration::from_secs(20);
     let asleep = TokioRuntime.sleep_until(now + moment);

@@ -243,7 +243,8 @@ impl Config {
     }
 
     /// The most by which waiting candidates spread their attempts at a lease's end.
-    pub(crate) fn takeover_jitter(&self) -> Duration {
+    /// The longest random delay before a waiting candidate asks for a lease that it has watched for long enough.
+    pub fn takeover_jitter(&self) -> Duration {
         (self.ttl() / 1_000).min(Duration::from_millis(5))
     }
 }

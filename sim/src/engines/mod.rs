@@ -1,8 +1,7 @@
 //! The engines: each carries out a plan and returns a judged trace.
 
 mod awaited;
-#[cfg(any(feature = "overload", feature = "real", feature = "turmoil"))]
-mod calls;
+pub(crate) mod calls;
 mod cut;
 pub mod model;
 #[cfg(any(feature = "real", feature = "turmoil"))]

@@ -16,8 +16,6 @@ pub(super) struct Asker {
     pub(super) is_settled: bool,
     /// What is known of its last request.
     last: Last,
-    /// Whether the last answer was that its settings contradict the record: then it may be refused a free lease too.
-    contradicts: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +43,8 @@ impl Asker {
             self.is_settled = true;
         }
         if self.id == id {
-            let is_refused = matches!(answer, Some(Answer::Held | Answer::Stale));
+            let is_refused = matches!(answer, Some(Answer::Not { .. } | Answer::At { .. }));
             self.last = if is_refused { Last::Refused } else { Last::Over };
-        }
-        if let Some(answer) = answer {
-            self.contradicts = answer == Answer::Refused;
         }
     }
 
@@ -58,13 +53,16 @@ impl Asker {
         self.id == id
     }
 
-    pub(super) fn acquires(&self) -> bool {
-        matches!(self.request, Some(Asked::Acquire { .. }))
+    /// Whether it campaigns, and which token it knew then; zero is none.
+    pub(super) fn campaigns(&self) -> Option<u64> {
+        match self.request {
+            Some(Asked::Acquire { seen, .. } | Asked::Look { seen }) => Some(seen),
+            Some(Asked::Renew { .. } | Asked::Release { .. }) | None => None,
+        }
     }
 
     pub(super) fn waits(&self) -> bool {
-        let counts = self.is_settled && !self.contradicts;
-        counts && self.acquires() && self.last != Last::Over
+        self.is_settled && self.campaigns().is_some() && self.last != Last::Over
     }
 }
 

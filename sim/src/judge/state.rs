@@ -97,7 +97,7 @@ impl State {
             | Event::Withdrawn { .. }
             | Event::Renewed { .. }
             | Event::DrainMoved { .. }
-            | Event::Quarantined { .. }
+            | Event::Watches { .. }
             | Event::Wrote { .. }
             | Event::Elsewhere { .. }
             | Event::WaitsToBeTold { .. }
@@ -215,10 +215,9 @@ impl State {
 mod tests {
     use super::*;
     use crate::judge::properties::history::{
-        answered, crashed, grant, kept, n, renew, resign_asked, sent,
+        NOT, answered, asks, crashed, grant, kept, n, renew, resign_asked, sent,
     };
     use crate::plan::ns;
-    use crate::trace::Answer;
 
     fn state(events: &[Event]) -> State {
         let mut state = State::default();
@@ -238,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_candidate_that_is_gone_does_not_wait() {
-        let asks = [Event::Calm, sent(n(1), 1, Asked::Acquire { seen: 7 })];
-        let waits = [&asks[..], &[answered(n(1), 1, Answer::Held)]].concat();
+        let asks = [Event::Calm, sent(n(1), 1, asks(7))];
+        let waits = [&asks[..], &[answered(n(1), 1, NOT)]].concat();
         assert!(state(&waits).asker(n(1)).waits());
         for gone in [crashed(n(1)), resign_asked(n(1), None)] {
             assert!(!state(&[&waits[..], &[gone]].concat()).asker(n(1)).waits());

@@ -116,7 +116,7 @@ impl Turnover {
             Event::Sent { who, request: Asked::Renew { .. }, .. } => {
                 self.candidates.of(who).unanswered.get_or_insert(at);
             }
-            Event::Answered { who, answer: Some(Answer::Renewed), .. } => {
+            Event::Answered { who, answer: Some(Answer::Renewed { .. }), .. } => {
                 self.candidates.of(who).unanswered = None;
             }
             Event::SteppedDown { who, reason: Reason::Expired, .. } => {
@@ -166,9 +166,7 @@ impl Turnover {
         if step.answer == Answer::Released {
             self.released_at = Some(at);
         }
-        let (Some(token), Answer::Granted { waits, .. }) = (step.new_tenure(), step.answer) else {
-            return;
-        };
+        let Some(token) = step.new_tenure() else { return };
         let from = step.before.and_then(|before| {
             if before.released {
                 self.released_at.map(|at| (Interval::Handover, at))
@@ -176,31 +174,27 @@ impl Turnover {
                 Some((Interval::Takeover, before.lease_ends))
             }
         });
-        self.next = from.filter(|_| !waits).map(|(interval, from)| (token, interval, from));
+        self.next = from.map(|(interval, from)| (token, interval, from));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::properties::history::{self, RENEWED, back, grant};
     use crate::plan::ms;
     use crate::trace::Kept;
 
     const A: Who = Who { node: 0, life: 0 };
     const B: Who = Who { node: 1, life: 0 };
 
-    fn kept(token: u64, lease_ends: u64, released: bool) -> Kept {
-        Kept { token, holder: 1, lease_end: lease_ends, lease_ends: ms(lease_ends), released }
+    /// The lease of another holder for each token.
+    fn kept(token: u64, lease_ends: u64) -> Kept {
+        history::kept(token.into(), token, history::millis(lease_ends))
     }
 
-    fn step(request: Asked, answer: Answer, before: Option<Kept>, after: Kept) -> Event {
-        let after = Some(after);
-        Event::Store(StoreStep { server: 0, now: 0, holder: 1, request, answer, before, after })
-    }
-
-    fn granted(token: u64, before: Option<Kept>, waits: bool) -> Event {
-        let answer = Answer::Granted { token, waits };
-        step(Asked::Acquire { seen: 0 }, answer, before, kept(token, 900, false))
+    fn granted(token: u64, before: Option<Kept>) -> Event {
+        grant(before, kept(token, 900))
     }
 
     fn measured(history: &[(u64, Event)]) -> Vec<(Interval, u64)> {
@@ -215,17 +209,16 @@ mod tests {
 
     #[test]
     fn handovers_and_takeovers_are_measured() {
-        let (live, back) = (kept(1, 100, false), kept(1, 100, true));
-        let release = Asked::Release { token: 1 };
+        let live = kept(1, 100);
         let history = [
-            (10, granted(1, None, false)),
+            (10, granted(1, None)),
             (10, Event::Leads { who: A, token: 1 }),
             (20, Event::LeadsNoMore { who: A }),
-            (22, step(release, Answer::Released, Some(live), back)),
-            (25, granted(2, Some(back), false)),
+            (22, history::release(live)),
+            (25, granted(2, Some(back(live)))),
             (26, Event::Leads { who: B, token: 2 }),
             (50, Event::Crashed { who: B }),
-            (103, granted(3, Some(kept(2, 100, false)), false)),
+            (103, granted(3, Some(kept(2, 100)))),
             (104, Event::Leads { who: A, token: 3 }),
         ];
         assert_eq!(
@@ -240,13 +233,6 @@ mod tests {
     }
 
     #[test]
-    fn a_quarantine_is_neither() {
-        let back = kept(1, 100, true);
-        let history = [(10, granted(2, Some(back), true)), (90, Event::Leads { who: B, token: 2 })];
-        assert_eq!(measured(&history), []);
-    }
-
-    #[test]
     fn a_leader_that_is_cut_off_and_an_overlap_are_measured() {
         let renew = |id| Event::Sent { who: A, id, request: Asked::Renew { token: 1 } };
         let expired =
@@ -254,7 +240,7 @@ mod tests {
         let history = [
             (10, Event::Leads { who: A, token: 1 }),
             (12, renew(1)),
-            (13, Event::Answered { who: A, id: 1, answer: Some(Answer::Renewed) }),
+            (13, Event::Answered { who: A, id: 1, answer: Some(RENEWED) }),
             (20, renew(2)),
             (30, renew(3)),
             (45, Event::Leads { who: B, token: 2 }),

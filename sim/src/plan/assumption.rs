@@ -6,14 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
-    /// A2, for candidates: over every interval a clock counts at least `1 - rho` of the elapsed time. A clock that is
+    /// A2, for leaders: over every interval a clock counts at least `1 - rho` of the elapsed time. A clock that is
     /// slower, steps back, or is stopped breaks it.
     CandidateClocks,
-    /// A2, for the store: over every interval its clock counts at most `1 + rho` of the elapsed time. A clock that is
-    /// faster, or steps forward, breaks it.
-    StoreClock,
-    /// A2, in the other direction: the clock of a wait (a quarantine, a lease's end) counts at most `1 + rho` of the
-    /// elapsed time at a candidate, and at least `1 - rho` at the store.
+    /// A2, for candidates that watch: over every interval a clock counts at most `1 + rho` of the elapsed time. A clock
+    /// that is faster, or steps forward, breaks it.
     Waits,
     /// G6: a store that lost acknowledged writes makes the next leader wait out a quarantine that is at least as long
     /// as any remaining lease, and the server that it replaced acknowledges no further requests.
@@ -34,9 +31,8 @@ pub enum Assumption {
 
 impl Assumption {
     /// All assumptions.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::CandidateClocks,
-        Self::StoreClock,
         Self::Waits,
         Self::LossIsFinal,
         Self::WallClock,

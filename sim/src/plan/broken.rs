@@ -18,8 +18,7 @@ impl Plan {
     fn breaks(&self, assumption: Assumption) -> bool {
         match assumption {
             Assumption::CandidateClocks => self.candidate_clocks_lag(),
-            Assumption::StoreClock => self.store_clock_runs_ahead(),
-            Assumption::Waits => self.waits_are_miscounted(),
+            Assumption::Waits => self.clocks().any(|(bound, rate)| rate > bound),
             Assumption::LossIsFinal => self.loss_is_not_final(),
             Assumption::WallClock => self.wall_clock_falls_behind(),
             Assumption::PromptEffects => self.effects_are_late(),
@@ -40,23 +39,6 @@ impl Plan {
 
     fn candidate_clocks_lag(&self) -> bool {
         self.clocks().any(|(bound, rate)| rate < -bound)
-    }
-
-    fn store_clock_runs_ahead(&self) -> bool {
-        // A promoted replica's clock may be ahead: the replica grants its own leases by that clock, and the quarantine
-        // covers the leases that it took over.
-        self.clocks().any(|(bound, _)| self.store.clock_rate_ppm > bound)
-    }
-
-    fn waits_are_miscounted(&self) -> bool {
-        // Or it becomes another server, which makes the next leader wait though nothing is lost.
-        let is_replaced = self.has_of(Class::LosesData) || self.has_of(Class::ReplacesTheStore);
-        self.a_replica_is_behind()
-            || self.candidate_clocks_lag()
-            || self.clocks().any(|(bound, _)| self.store.clock_rate_ppm < -bound)
-            || is_replaced
-                && (self.has(FaultKind::ClockStep)
-                    || self.clocks().any(|(bound, rate)| rate > bound))
     }
 
     fn loss_is_not_final(&self) -> bool {
@@ -94,7 +76,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Act, ClockFault, Fault, Scope, When, swarm};
+    use crate::plan::{Act, Fault, Scope, When, swarm};
 
     #[test]
     fn deleted_data_is_a_loss() {
@@ -109,19 +91,5 @@ mod tests {
         assert!(!breaks(What::Operator(Act::FlushScripts)));
         assert!(!breaks(What::Operator(Act::Disconnect)));
         assert!(!breaks(What::Operator(Act::MoveSlot)));
-    }
-
-    #[test]
-    fn a_wait_at_another_server_may_be_miscounted() {
-        let mut plan = swarm(1, &[], Scope::Model);
-        let mut breaks = |whats: &[What]| {
-            let fault = |what: &What| Fault { when: When::AtMs(1), for_ms: 0, what: *what };
-            plan.faults = whats.iter().map(fault).collect();
-            plan.broken().contains(&Assumption::Waits)
-        };
-        let (steps, moves) =
-            (ClockFault::ClockStep { by_ms: 1 }.at(None), What::Operator(Act::MoveSlot));
-        assert!(breaks(&[steps, moves]) && breaks(&[steps, What::Store(StoreFault::StoreCrash)]));
-        assert!(!breaks(&[steps]) && !breaks(&[moves]));
     }
 }

@@ -73,6 +73,7 @@ pub enum Point {
 #[allow(missing_docs, reason = "as in `tenure_core::Request`")]
 pub enum Asking {
     Acquire,
+    Look,
     Renew,
     Release,
 }

@@ -9,7 +9,7 @@ use super::senders::Senders;
 use super::tokens::Tokens;
 use crate::judge::properties::Violation;
 use crate::plan::{FaultKind, Place, SimTime};
-use crate::trace::{Asked, Entry, Event, Reason, Who};
+use crate::trace::{Answer, Entry, Event, Reason, Who};
 
 /// All items of a run, unordered.
 pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -> Vec<Item> {
@@ -76,13 +76,14 @@ impl Collected {
                 self.leases.crash(at, keeps_data);
             }
             Event::Sent { who, id, request } => {
-                // A candidate in a quarantine only renews: any other request ends the quarantine.
-                if !matches!(request, Asked::Renew { .. }) {
-                    self.close(at, who, Kind::Quarantine, "given up");
-                }
                 self.messages.sent(at, entry, who, id, request);
             }
-            Event::Answered { who, id, answer } => self.messages.answered(at, who, id, answer),
+            Event::Answered { who, id, answer } => {
+                if answer.and_then(Answer::past_is_watched) == Some(true) {
+                    self.close(at, who, Kind::Quarantine, "the past is watched");
+                }
+                self.messages.answered(at, who, id, answer);
+            }
             Event::Message { who, to_store, fate } => {
                 self.items.extend(self.messages.fate(at, who, to_store, fate));
             }
@@ -107,7 +108,8 @@ impl Collected {
             | Event::Renewed { .. }
             | Event::SteppedDown { .. }
             | Event::DrainMoved { .. } => self.claim(at, event),
-            Event::Quarantined { who } => {
+            Event::Watches { who } => {
+                self.close(at, who, Kind::Quarantine, "begins anew");
                 let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
                 self.open(who, item, SimTime::NEVER);
             }
@@ -153,7 +155,6 @@ impl Collected {
             }
             Event::SteppedDown { who, token, reason, drain_ends } => {
                 let reason = words(reason);
-                self.close(at, who, Kind::Quarantine, reason);
                 self.close(at, who, Kind::Claim, reason);
                 let item = Item::new(Kind::SteppedDown, Some(who.node), at, reason);
                 let item = about(item, who).with("token", token);

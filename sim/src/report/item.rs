@@ -78,7 +78,9 @@ impl Kind {
             }
             Self::Claim => ("claims", "a candidate's claim, until its end if it is not renewed"),
             Self::Renewal => ("renewals", "a claim that was extended"),
-            Self::Quarantine => ("quarantines", "granted, and waiting before it may lead"),
+            Self::Quarantine => {
+                ("quarantines", "watching the store's past before it may be granted anything")
+            }
             Self::Leads => ("is_leader()", "the answer that the application gets"),
             Self::Work => ("work", "leader-only work"),
             Self::Effect => ("effects", "a write to both sinks, accepted or refused"),

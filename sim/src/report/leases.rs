@@ -7,7 +7,7 @@ use super::item::{Item, Kind, seconds};
 use super::senders::Senders;
 use super::tokens::Tokens;
 use crate::plan::SimTime;
-use crate::trace::{Kept, StoreStep};
+use crate::trace::{Kept, Mark, StoreStep};
 
 /// A lease whose end is not known yet.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Leases {
             return;
         };
         match self.open.get_mut(&step.server) {
-            Some(open) if open.token == after.token && open.holder == after.holder => {
+            Some(open) if open.token == after.token && open.holder == after.mark.holder => {
                 open.ends = after.lease_ends;
                 if after.released {
                     self.close(step.server, at, "handed back");
@@ -47,9 +47,9 @@ impl Leases {
             }
             Some(_) => {
                 self.close(step.server, at, "taken over");
-                self.begin(at, step.server, step.now, after, senders);
+                self.begin(at, step.server, after, senders);
             }
-            None => self.begin(at, step.server, step.now, after, senders),
+            None => self.begin(at, step.server, after, senders),
         }
     }
 
@@ -59,15 +59,15 @@ impl Leases {
             return;
         }
         if let Some(before) = step.before {
-            self.begin(at, step.server, step.now, before, senders);
+            self.begin(at, step.server, before, senders);
         }
     }
 
-    fn begin(&mut self, at: SimTime, server: u32, now: u64, kept: Kept, senders: &Senders) {
-        if !kept.is_live(now) {
+    fn begin(&mut self, at: SimTime, server: u32, kept: Kept, senders: &Senders) {
+        if kept.released {
             return;
         }
-        let Kept { token, holder, lease_ends: ends, .. } = kept;
+        let Kept { token, mark: Mark { holder, .. }, lease_ends: ends, .. } = kept;
         let who = senders.who(holder);
         let name = who.map_or_else(|| "?".to_owned(), |who| format!("{who:?}"));
         let mut item =

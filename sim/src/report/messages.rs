@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::item::{Item, Kind, Way, seconds};
 use super::senders::Senders;
 use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Fate, Kept, StoreStep, Who};
+use crate::trace::{Answer, Asked, Fate, Kept, Mark, StoreStep, Who};
 
 /// All messages of a run.
 #[derive(Debug, Default)]
@@ -24,6 +24,7 @@ impl Messages {
         let mut item = Item::new(Kind::Message, Some(who.node), at, words(asked))
             .toned(match asked {
                 Asked::Acquire { .. } => "acquire",
+                Asked::Look { .. } => "look",
                 Asked::Renew { .. } => "renew",
                 Asked::Release { .. } => "release",
             })
@@ -55,7 +56,6 @@ impl Messages {
         }
         item.facts.extend([
             ("store", format!("{}, server {}", seconds(at), step.server)),
-            ("its clock", seconds(SimTime::from_nanos(step.now))),
             ("holder id", format!("{:032x}", step.holder)),
             ("answer", answer),
             ("record before", kept(step.before.as_ref())),
@@ -127,8 +127,11 @@ impl Messages {
 
 fn words(asked: Asked) -> String {
     match asked {
-        Asked::Acquire { seen: 0 } => "acquire, knowing no token".to_owned(),
-        Asked::Acquire { seen } => format!("acquire, knowing {seen}"),
+        Asked::Acquire { seen, watched } => {
+            let watched = if watched.is_some() { ", having watched the lease" } else { "" };
+            format!("acquire, {}{watched}", knowing(seen))
+        }
+        Asked::Look { seen } => format!("look, {}", knowing(seen)),
         Asked::Renew { token } => format!("renew {token}"),
         Asked::Release { token } => format!("release {token}"),
     }
@@ -136,12 +139,10 @@ fn words(asked: Asked) -> String {
 
 fn answer_in_words(answer: Answer) -> String {
     match answer {
-        Answer::Granted { token, waits: false } => format!("granted {token}"),
-        Answer::Granted { token, waits: true } => format!("granted {token}, to wait"),
-        Answer::Held => "held".to_owned(),
-        Answer::Refused => "refused for its settings".to_owned(),
-        Answer::Stale => "stale".to_owned(),
-        Answer::Renewed => "renewed".to_owned(),
+        Answer::Granted { token } => format!("granted {token}"),
+        Answer::Not { past_is_watched } => format!("not granted{}", and_past(past_is_watched)),
+        Answer::At { past_is_watched } => format!("told{}", and_past(past_is_watched)),
+        Answer::Renewed { past_is_watched } => format!("renewed{}", and_past(past_is_watched)),
         Answer::Superseded => "superseded".to_owned(),
         Answer::Released => "released".to_owned(),
         Answer::NotHeld => "not held".to_owned(),
@@ -149,8 +150,16 @@ fn answer_in_words(answer: Answer) -> String {
     }
 }
 
+fn knowing(seen: u64) -> String {
+    if seen == 0 { "knowing no token".to_owned() } else { format!("knowing {seen}") }
+}
+
+const fn and_past(is_watched: bool) -> &'static str {
+    if is_watched { "" } else { ", and to watch the past" }
+}
+
 fn kept(record: Option<&Kept>) -> String {
-    let Some(Kept { token, holder, lease_ends, released, .. }) = record else {
+    let Some(Kept { token, mark: Mark { holder, .. }, lease_ends, released }) = record else {
         return "none".to_owned();
     };
     let released = if *released { ", handed back" } else { "" };

@@ -2,7 +2,7 @@
 //!
 //! A trace contains the sender of each request, and the holder id of each step of the store, but not the link between
 //! them. Two equal requests of two nodes at the same time can't be distinguished by themselves:
-//! they are distinguished by the answers, and by other requests of the same holder id. For drawing, not for judging.
+//! they are distinguished by the answers, and by other requests of the same holder id, which a look has not. For drawing, not for judging.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,8 @@ use crate::trace::{Answer, Asked, Entry, Event, StoreStep, Who};
 
 /// The most of a node's latest requests that may still be in flight: a store that stalls serves them all later.
 const IN_FLIGHT: usize = 512;
+/// The holder of a look.
+const NOBODY: u128 = 0;
 /// The weight of a request with the answer that the store gave.
 const ANSWERED: u64 = 8;
 /// The additional weight of a grant under which that process was elected.
@@ -66,7 +68,7 @@ impl Senders {
             }
         }
         let mut votes: BTreeMap<u128, BTreeMap<Who, u64>> = BTreeMap::new();
-        for (index, step) in steps(entries) {
+        for (index, step) in steps(entries).filter(|(_, step)| step.holder != NOBODY) {
             let of = votes.entry(step.holder).or_default();
             for (who, requests) in &self.requests {
                 let fits = in_flight(requests, index).map(|request| fit(request, index, step));
@@ -89,11 +91,16 @@ impl Senders {
     }
 
     fn serve(&mut self, index: usize, step: &StoreStep) -> Option<usize> {
-        let requests = self.requests.get_mut(self.holders.get(&step.holder)?)?;
-        let end = requests.partition_point(|request| request.sent < index);
-        let start = end.saturating_sub(IN_FLIGHT);
-        let best = requests[start..end]
-            .iter_mut()
+        let of = self.holders.get(&step.holder);
+        let asked = self.requests.iter_mut().filter(|(who, _)| match of {
+            Some(of) => of == *who,
+            None => step.holder == NOBODY,
+        });
+        let latest = asked.flat_map(|(_, requests)| {
+            let end = requests.partition_point(|request| request.sent < index);
+            &mut requests[end.saturating_sub(IN_FLIGHT)..end]
+        });
+        let best = latest
             .filter(|request| request.asked == step.request)
             .max_by_key(|request| (!request.is_served, fit(request, index, step), request.sent))?;
         best.is_served = true;
@@ -152,11 +159,11 @@ fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::properties::history::{granted, n, refuse};
+    use crate::judge::properties::history::{NOT, asks, granted, n, refuse};
     use crate::plan::ns;
 
     fn sent(who: Who, id: u64) -> Event {
-        Event::Sent { who, id, request: Asked::Acquire { seen: 0 } }
+        Event::Sent { who, id, request: asks(0) }
     }
 
     fn answered(who: Who, answer: Answer) -> Event {
@@ -169,14 +176,14 @@ mod tests {
 
     #[test]
     fn answers_distinguish_equal_requests() {
-        let asks = Asked::Acquire { seen: 0 };
+        let asks = asks(0);
         let entries = entries(vec![
             sent(n(0), 1),
             sent(n(1), 1),
             refuse(77, asks, granted(5), None),
-            refuse(88, asks, Answer::Held, None),
+            refuse(88, asks, NOT, None),
             answered(n(1), granted(5)),
-            answered(n(0), Answer::Held),
+            answered(n(0), NOT),
         ]);
         let senders = Senders::of(&entries);
         assert_eq!((senders.who(77), senders.who(88)), (Some(n(1)), Some(n(0))));
@@ -185,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_step_without_a_request_has_no_sender() {
-        let asks = Asked::Acquire { seen: 0 };
-        let entries = entries(vec![refuse(77, asks, Answer::Held, None), sent(n(0), 1)]);
+        let asks = asks(0);
+        let entries = entries(vec![refuse(77, asks, NOT, None), sent(n(0), 1)]);
         let senders = Senders::of(&entries);
         assert_eq!((senders.who(77), senders.sent(0)), (None, None));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::plan::SimTime;
 use crate::plan::json::plain;
 use crate::search::campaign::{Elsewhere, Failure};
-use crate::trace::{Entry, Event, Kept, StoreStep};
+use crate::trace::{Entry, Event, Kept, Mark, StoreStep};
 
 /// The number of events that are shown before a violation.
 pub const BEFORE: usize = 40;
@@ -25,19 +25,18 @@ pub fn event(event: &Event) -> String {
 }
 
 fn store_step(step: &StoreStep) -> String {
-    let StoreStep { server, now, holder, request, answer, before, after } = step;
-    let now = milliseconds(Duration::from_nanos(*now));
+    let StoreStep { server, holder, request, answer, before, after } = step;
     let holder = short(*holder);
     let kept = if before == after {
         kept(after.as_ref())
     } else {
         format!("{} -> {}", kept(before.as_ref()), kept(after.as_ref()))
     };
-    format!("Store {server} at its {now}: {holder} asks {request:?}, {answer:?}; {kept}")
+    format!("Store {server}: {holder} asks {request:?}, {answer:?}; {kept}")
 }
 
 fn kept(record: Option<&Kept>) -> String {
-    let Some(Kept { token, holder, lease_ends, released, .. }) = record else {
+    let Some(Kept { token, mark: Mark { holder, .. }, lease_ends, released }) = record else {
         return "no record".to_owned();
     };
     let (holder, ends) = (short(*holder), milliseconds(lease_ends.since(SimTime::START)));

@@ -5,7 +5,6 @@ pub mod file;
 
 use std::fmt;
 use std::hash::Hash;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +74,8 @@ pub enum Event {
     SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: SimTime },
     /// The end of the time to drain has moved. In turmoil: as work that ends by itself observes it.
     DrainMoved { who: Who, token: u64, drain_ends: SimTime },
-    /// A candidate has been granted the lease, and waits out a quarantine.
-    Quarantined { who: Who },
+    /// A candidate has begun to watch the store's past, before which it may be granted nothing.
+    Watches { who: Who },
     /// `is_leader()` has become true.
     Leads { who: Who, token: u64 },
     /// `is_leader()` has become false.
@@ -95,10 +94,10 @@ pub enum Event {
         takes_over: bool,
         accepted_by_fenced: bool,
     },
-    /// The store has granted or renewed a lease of another election, whose history it keeps together with
-    /// this one's. Recorded for each server's first grant and first renewal, and for each grant to a candidate that
-    /// knew a later tenure than the store, which restarts the quarantine.
-    Elsewhere { server: u32, granted: bool, knew_more: bool },
+    /// The store has carried out a request of another election, which has its past in common with this one. Recorded for
+    /// each server's first request, and for each candidate that knew a later tenure than the store, which begins
+    /// another past.
+    Elsewhere { server: u32, knew_more: bool },
     /// Work has begun that ends as soon as its tenure's cancellation token is cancelled.
     WaitsToBeTold { who: Who, token: u64 },
     /// A callback about the end of a tenure began.
@@ -143,9 +142,7 @@ pub enum Reason {
 pub struct StoreStep {
     /// The number of the server, which counts the replacements of the store's server.
     pub server: u32,
-    /// The reading of its clock, in nanoseconds.
-    pub now: u64,
-    /// The holder id in the request.
+    /// The holder id in the request; zero if it has none.
     #[serde(with = "hex")]
     pub holder: u128,
     /// The request.
@@ -158,29 +155,59 @@ pub struct StoreStep {
     pub after: Option<Kept>,
 }
 
+/// The request that last won or extended a lease, as in `tenure_core::Mark`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mark {
+    /// Its holder.
+    #[serde(with = "hex")]
+    pub holder: u128,
+    /// Its number among the requests of that holder.
+    pub number: u64,
+}
+
 /// A request, as the store saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Request`; no token is zero")]
 pub enum Asked {
-    Acquire { seen: u64 },
-    Renew { token: u64 },
-    Release { token: u64 },
+    Acquire {
+        seen: u64,
+        /// The mark that the candidate says it has watched for long enough.
+        #[serde(default)]
+        watched: Option<Mark>,
+    },
+    /// Also an ask.
+    Look {
+        seen: u64,
+    },
+    Renew {
+        token: u64,
+    },
+    Release {
+        token: u64,
+    },
 }
 
 /// An answer, as the store gave it.
+///
+/// Where it says that the past is not watched, nobody has told the store yet that the past was watched for as long as the
+/// one who asks must watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Reply`")]
 pub enum Answer {
     Granted {
         token: u64,
-        waits: bool,
     },
-    Held,
-    Refused,
-    Stale,
-    Renewed,
+    Not {
+        past_is_watched: bool,
+    },
+    At {
+        past_is_watched: bool,
+    },
+    Renewed {
+        past_is_watched: bool,
+    },
     Superseded,
     Released,
     NotHeld,
@@ -188,43 +215,52 @@ pub enum Answer {
     Other,
 }
 
+impl Answer {
+    /// Whether the store's past is watched, if the answer tells that.
+    pub(crate) const fn past_is_watched(self) -> Option<bool> {
+        match self {
+            Self::Granted { .. } => Some(true),
+            Self::Not { past_is_watched }
+            | Self::At { past_is_watched }
+            | Self::Renewed { past_is_watched } => Some(past_is_watched),
+            Self::Superseded | Self::Released | Self::NotHeld | Self::Other => None,
+        }
+    }
+}
+
 /// An election's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// The last tenure's token.
     pub token: u64,
-    /// Its holder.
-    #[serde(with = "hex")]
-    pub holder: u128,
-    /// The end of the lease, by the clock of the server that keeps it, in nanoseconds.
-    pub lease_end: u64,
-    /// The end of the lease in true time, as of its last grant or renewal, if the clock is not stepped.
+    /// Its holder, and the request that last won or extended its lease.
+    pub mark: Mark,
+    /// The earliest true time at which the lease may be granted to another candidate that was not handed it: a watch of
+    /// the mark by the fastest clock that is allowed, or the end by the clock of a server that ends leases.
     pub lease_ends: SimTime,
     /// Whether it was handed back.
     pub released: bool,
 }
 
-impl StoreStep {
-    /// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a live
-    /// lease begins none.
-    pub(crate) fn new_tenure(&self) -> Option<u64> {
-        let Answer::Granted { token, .. } = self.answer else { return None };
-        let repeated = self.before.is_some_and(|before| {
-            before.is_live(self.now) && before.holder == self.holder && before.token == token
-        });
-        (!repeated).then_some(token)
+impl Asked {
+    /// What every store is told of it. Not all are told what a candidate knows that looks.
+    pub(crate) const fn as_told(self) -> Self {
+        match self {
+            Self::Look { .. } => Self::Look { seen: 0 },
+            Self::Acquire { .. } | Self::Renew { .. } | Self::Release { .. } => self,
+        }
     }
 }
 
-impl Kept {
-    /// What is left of the lease at that moment of its server's clock, unless it was handed back.
-    pub(crate) const fn left(&self, now: u64) -> Duration {
-        Duration::from_nanos(self.lease_end.saturating_sub(now))
-    }
-
-    /// Whether the lease is live at that moment of its server's clock.
-    pub fn is_live(&self, now: u64) -> bool {
-        !self.released && now < self.lease_end
+impl StoreStep {
+    /// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a
+    /// lease begins none.
+    pub(crate) fn new_tenure(&self) -> Option<u64> {
+        let Answer::Granted { token } = self.answer else { return None };
+        let repeated = self.before.is_some_and(|before| {
+            !before.released && before.mark.holder == self.holder && before.token == token
+        });
+        (!repeated).then_some(token)
     }
 }
 

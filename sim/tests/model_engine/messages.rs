@@ -1,7 +1,7 @@
 //! Faults of messages.
 
 use tenure_sim::plan::{FaultKind, LinkFault, LinksFault, ProcessFault, What};
-use tenure_sim::trace::{Answer, Asked, Event, Fate};
+use tenure_sim::trace::{Answer, Asked, Event, Fate, StoreStep};
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
 
@@ -131,7 +131,12 @@ fn a_late_duplicate_acquire_is_not_granted() {
         .collect();
     let entries = held(&with(&faults));
     let stale = seen(&entries, |event| match event {
-        Event::Store(step) => (step.answer == Answer::Stale).then_some(()),
+        Event::Store(StoreStep {
+            request: Asked::Acquire { seen, .. }, answer, before, ..
+        }) => {
+            let is_free = before.is_some_and(|before| before.released && *seen < before.token);
+            (is_free && matches!(answer, Answer::Not { .. })).then_some(())
+        }
         _ => None,
     });
     assert!(!stale.is_empty());

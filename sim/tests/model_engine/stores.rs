@@ -3,7 +3,7 @@
 use tenure_sim::plan::{LinkFault, StoreFault, What};
 use tenure_sim::trace::{Answer, Event, StoreStep};
 
-use crate::{TTL_MS, at, held, leads, run, seen, with};
+use crate::{TTL_MS, at, ends, held, leads, run, seen, with};
 
 const LATER: u64 = 2 * TTL_MS;
 
@@ -28,12 +28,12 @@ fn restarts_keep_lose_or_roll_back_data() {
     let older = first_after(What::Store(StoreFault::StoreRollback { back_ms: 2 * TTL_MS / 3 }))
         .expect("some of it");
     assert_eq!(older.token, kept.token);
-    assert!(older.lease_end < kept.lease_end, "{older:?} {kept:?}");
+    assert!(older.mark.number < kept.mark.number, "{older:?} {kept:?}");
     assert_eq!(first_after(What::Store(StoreFault::StoreRollback { back_ms: LATER })), None);
 }
 
 #[test]
-fn a_promoted_replica_lags_with_another_clock() {
+fn a_promoted_replica_lags() {
     let failover =
         What::Store(StoreFault::Failover { lag_ms: 2 * TTL_MS / 3, clock_ahead_ms: 10_000 });
     let entries = held(&with(&[at(LATER, 500, failover)]));
@@ -41,20 +41,18 @@ fn a_promoted_replica_lags_with_another_clock() {
     let of = |server| move |(_, step): &&(u64, StoreStep)| step.server == server;
     let (before, after) =
         (steps.iter().rfind(of(0)).expect("asked"), steps.iter().find(of(1)).expect("asked"));
-    assert!(after.1.now - before.1.now > 10_000_000_000);
     // No request is answered between the failure and the promotion.
     assert!(after.0 >= LATER + 500);
 }
 
 #[test]
-fn no_candidate_leads_within_the_quarantine() {
+fn nothing_is_granted_within_the_quarantine() {
     let entries = held(&with(&[at(LATER, 10, What::Store(StoreFault::StoreLoss))]));
-    let (granted, _) = steps(&entries)
-        .into_iter()
-        .find(|(_, step)| step.server == 1 && matches!(step.answer, Answer::Granted { .. }))
-        .expect("a candidate is granted the lease");
-    let next = leads(&entries)[1].0;
-    assert!(next >= granted + TTL_MS, "{granted} {next}");
+    let of_the_next: Vec<_> =
+        steps(&entries).into_iter().filter(|(_, step)| step.server == 1).collect();
+    let granted = |(_, step): &&(u64, StoreStep)| matches!(step.answer, Answer::Granted { .. });
+    let (granted, _) = of_the_next.iter().find(granted).expect("a candidate is granted the lease");
+    assert!(*granted >= of_the_next[0].0 + TTL_MS, "{granted} {}", of_the_next[0].0);
 }
 
 #[test]
@@ -74,15 +72,18 @@ fn a_store_that_stalls_answers_everything_afterwards() {
     assert!(steps.iter().any(|(at, _)| *at == LATER + 700));
 }
 
+/// A look is timed by the store's clock, so a step may delay the sight of the last renewal by one look, and no more.
 #[test]
-fn store_clock_steps_move_lease_ends() {
-    let step = |by_ms| {
-        let outcome = run(&with(&[
-            at(LATER, TTL_MS, LinkFault::Partition.at(None)),
-            at(LATER + 1, 0, What::Store(StoreFault::StoreClockStep { by_ms })),
-        ]));
-        leads(outcome.trace.entries())[1].0
-    };
-    let ttl = TTL_MS.cast_signed();
-    assert!(step(ttl) < step(-ttl), "{} {}", step(ttl), step(-ttl));
+fn store_clock_steps_end_no_lease_and_no_wait() {
+    const TEN_YEARS_MS: i64 = 315_576_000_000;
+    for by_ms in [30_000, 3_600_000, TEN_YEARS_MS] {
+        for by_ms in [by_ms, -by_ms] {
+            let entries = held(&with(&[
+                at(LATER, 3 * TTL_MS, LinkFault::Partition.at(None)),
+                at(LATER + 1, 0, What::Store(StoreFault::StoreClockStep { by_ms })),
+            ]));
+            let (led, next) = (ends(&entries)[0].0, leads(&entries)[1].0);
+            assert!(led < next && next < LATER + 2 * TTL_MS, "{by_ms}: {led} {next}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ fn a_pause_begins_at_the_third_reply() {
     assert_eq!(began.len(), 1);
     assert_eq!(began[0].1, (FaultKind::PauseAtReply, Some(leader)));
     let read = seen(&entries, |event| match event {
-        Event::Answered { answer: Some(tenure_sim::trace::Answer::Renewed), .. } => Some(()),
+        Event::Answered { answer: Some(tenure_sim::trace::Answer::Renewed { .. }), .. } => Some(()),
         _ => None,
     });
     assert_eq!(read[2].0, began[0].0 + 200, "{read:?}");

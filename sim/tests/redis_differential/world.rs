@@ -24,7 +24,7 @@ pub(crate) struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compare {
     Bytes,
-    /// Runs of digits are one digit, and servers' identities one word: for ids and times.
+    /// Runs of digits are one digit, and servers' identities and stamps one word: for ids and times.
     Shape,
     /// The same, lines in any order.
     ShapeOfLines,
@@ -183,7 +183,7 @@ fn shape(text: &str) -> String {
     let mut shape = String::new();
     for piece in text.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
         let word = piece.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        if word.len() == 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if [32, 40].contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             shape.push_str("identity");
         } else {
             word.split_inclusive(|letter: char| letter.is_ascii_digit()).for_each(|part| {

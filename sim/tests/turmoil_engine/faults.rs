@@ -1,11 +1,9 @@
 //! The node that a fault strikes, and the end of the fault.
 
-use tenure_sim::engines::turmoil::run;
-use tenure_sim::judge::Judging;
-use tenure_sim::plan::{
-    FaultKind, LinkFault, LinksFault, Point, ProcessFault, SimTime, StoreFault, What,
-};
-use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
+use std::time::Duration;
+
+use tenure_sim::plan::{FaultKind, LinkFault, LinksFault, Point, ProcessFault, StoreFault, What};
+use tenure_sim::trace::{Entry, Event};
 
 use super::{
     CALM_MS, at, began, carry_out, healed, leader_at, ms, on, places, plan, the_one, time,
@@ -73,31 +71,24 @@ fn a_swizzle_is_a_fault_of_each_node() {
 }
 
 #[test]
-fn a_store_clock_step_changes_no_record() {
-    for by_ms in [-700, 700] {
-        let mut plan = plan(vec![at(4_000, 0, What::Store(StoreFault::StoreClockStep { by_ms }))]);
-        plan.work.takes_us = 1_500;
-        let outcome = run(&plan, Judging::default()).unwrap();
-        assert_eq!(outcome.judge.violation(), None);
-        let steps: Vec<(SimTime, &StoreStep)> = outcome
-            .trace
-            .entries()
-            .iter()
-            .filter_map(|entry| match &entry.event {
-                Event::Store(step) => Some((entry.at, step)),
-                _ => None,
-            })
-            .collect();
-        assert!(steps.windows(2).all(|pair| pair[1].1.before == pair[0].1.after));
-        let offset = |(at, step): &(SimTime, &StoreStep)| {
-            step.now.cast_signed() - at.as_nanos().cast_signed()
-        };
-        let first = offset(&steps[0]);
-        for step in &steps {
-            let stepped = if step.0 >= ms(4_000) { by_ms * 1_000_000 } else { 0 };
-            assert!((offset(step) - first - stepped).abs() < 1_000, "{step:?}");
-        }
-        let refused = |step: &&(SimTime, &StoreStep)| step.1.answer == Answer::Held;
-        assert!(steps.iter().filter(refused).all(|(_, step)| step.before == step.after));
+fn a_store_clock_step_ends_no_lease() {
+    const HOUR_MS: i64 = 3_600_000;
+    for by_ms in [-HOUR_MS, HOUR_MS] {
+        let step = What::Store(StoreFault::StoreClockStep { by_ms });
+        let outcome = carry_out(&plan(vec![at(4_000, 0, step)]));
+        the_one(&outcome, |event| {
+            let stepped = [FaultKind::StoreClockBack, FaultKind::StoreClockStep];
+            matches!(event, Event::Effect { kind, .. } if stepped.contains(kind))
+        });
+        the_one(&outcome, |event| matches!(event, Event::Leads { .. }));
+        assert!(places(&outcome, |event| matches!(event, Event::LeadsNoMore { .. })).is_empty());
+
+        let crash = ProcessFault::Crash { power: false }.at(None);
+        let outcome = carry_out(&plan(vec![at(4_000, 0, step), at(4_100, 60_000, crash)]));
+        let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));
+        let leads = places(&outcome, |event| matches!(event, Event::Leads { .. }));
+        let next = leads.into_iter().find(|place| *place > crashed).unwrap();
+        let waited = time(&outcome, next).since(time(&outcome, crashed));
+        assert!(waited < Duration::from_millis(1_500), "{by_ms}: {waited:?}");
     }
 }

@@ -92,8 +92,8 @@ pub(super) struct Watch {
     id: Option<ObserverId>,
     poll_bound: Duration,
     request_timeout: Duration,
-    /// The lease's mark, and when it was first seen.
-    unchanged: Option<(Mark, Instant)>,
+    /// The lease's last renewal, and when that was first seen.
+    unchanged: Option<((Mark, Instant), Instant)>,
 }
 
 /// What a new watch consists of.
@@ -180,9 +180,9 @@ impl Watch {
         let within = self.request_timeout;
         let asked = ask(&self.commands, &self.runtime, &self.key, within, Request::Observe);
         let shown = shown_by(asked.await?)?;
-        let (now, mark) = (self.runtime.now(), shown.sight.record.map(|record| record.mark()));
-        let before = self.unchanged.filter(|(known, _)| Some(*known) == mark);
-        self.unchanged = before.or_else(|| mark.map(|mark| (mark, now)));
+        let (now, renewal) = (self.runtime.now(), shown.renewal());
+        let before = self.unchanged.filter(|(known, _)| Some(*known) == renewal);
+        self.unchanged = before.or_else(|| renewal.map(|renewal| (renewal, now)));
         let unchanged = self.unchanged.map_or(Duration::ZERO, |(_, since)| now.since(since));
         // A leader that has not renewed for that long leads no more.
         Ok(shown.incumbent().filter(|incumbent| unchanged < incumbent.ttl))

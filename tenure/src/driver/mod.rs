@@ -55,6 +55,9 @@ pub struct Driver {
     world: World,
 }
 
+/// No machine is suspended for a shorter time; two clocks that are read one after the other seldom differ by as much.
+const SUSPEND_LEAST: Duration = Duration::from_millis(100);
+
 /// How many hints are taken in one turn.
 const HINTS: usize = 64;
 
@@ -81,6 +84,8 @@ struct World {
     admission: Admission,
     phase: Phase,
     outage: Outage,
+    /// For how long the machine had been suspended, when that was last looked at.
+    suspended: Duration,
 }
 
 /// A call to the store has ended, with a result for each request unless it was given up.
@@ -107,6 +112,7 @@ impl Driver {
         let (timers, hints) = (Timers::new(Arc::clone(&runtime)), Hints::new(&store));
         let traits = store.traits();
         let (in_call, outage) = (InCall::new(&traits), Outage::new(traits.name));
+        let suspended = runtime.suspended();
         let world = World {
             store,
             runtime,
@@ -121,6 +127,7 @@ impl Driver {
             admission: Admission::default(),
             phase: Phase::default(),
             outage,
+            suspended,
         };
         let (elections, outside) = (Elections::default(), Outside::new(&world.runtime));
         Self { commands, elections, timers, hints, outside, world }
@@ -273,6 +280,14 @@ impl Driver {
     }
 
     fn step(&mut self, id: ElectionId, input: Input) {
+        if self.world.was_suspended() {
+            let all: Vec<ElectionId> = self.elections.keys().copied().collect();
+            all.into_iter().for_each(|id| self.take(id, Input::Resumed));
+        }
+        self.take(id, input);
+    }
+
+    fn take(&mut self, id: ElectionId, input: Input) {
         let Some(election) = self.elections.get_mut(&id) else { return };
         election.handle(&mut self.world, input);
         let has_stopped = election.has_stopped();
@@ -317,6 +332,17 @@ fn no_answer() -> Result<Reply, StoreError> {
 }
 
 impl World {
+    /// Whether the machine was suspended since this was last asked. A watch must not count that time, so this is asked
+    /// before each input.
+    fn was_suspended(&mut self) -> bool {
+        let suspended = self.runtime.suspended();
+        let grew = suspended > self.suspended + SUSPEND_LEAST;
+        if grew {
+            self.suspended = suspended;
+        }
+        grew
+    }
+
     fn has_asks(&self) -> bool {
         !self.asks.is_empty() || self.admission.has_asks()
     }

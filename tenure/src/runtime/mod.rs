@@ -37,6 +37,13 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// monotonic clock that stops in a suspend lets a leader believe in a lease that has ended.
     fn now(&self) -> Instant;
 
+    /// For how long the machine was suspended so far, as far as the runtime can tell. A waiting candidate begins its watches
+    /// anew when this grows: a clock that runs through a suspend may have been set by another, worse one meanwhile. By
+    /// default never.
+    fn suspended(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Completes once the clock has reached `deadline`: soon after, never before.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
 

@@ -47,6 +47,10 @@ impl Runtime for TokioRuntime {
         clock::now()
     }
 
+    fn suspended(&self) -> Duration {
+        clock::suspended()
+    }
+
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         Sleep::until(deadline).boxed()
     }

@@ -27,8 +27,8 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct Sighting {
     pub(crate) incumbent: Incumbent,
-    pub(crate) mark: Mark,
-    /// When it first answered with this mark, which the leader's next renewal changes.
+    pub(crate) renewal: (Mark, Instant),
+    /// When it first answered with this renewal, which the leader's next one changes.
     pub(crate) unchanged_since: Instant,
     /// When it answered with this tenure for the first time.
     pub(crate) first_seen_at: Instant,

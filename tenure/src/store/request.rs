@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use tenure_core::{
-    Acquire, Asked, RequestId, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
+    Acquire, Asked, Mark, RequestId, Reservation, Sight, UnwatchedPast, WatchedStamp, Wish,
 };
 
 use super::{Message, Profile};
-use crate::{HolderId, Token};
+use crate::{HolderId, Instant, Token};
 
 /// One atomic step at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,6 +201,12 @@ pub struct Shown {
 }
 
 impl Shown {
+    /// What changes with each renewal. Where the server ends leases itself, the mark stays the same, and what it keeps is
+    /// shown as renewed.
+    pub(crate) fn renewal(&self) -> Option<(Mark, Instant)> {
+        self.sight.record.map(|record| (record.mark(), record.written))
+    }
+
     /// The leader, as far as the record tells: the candidate of a lease that was not given back.
     pub fn incumbent(&self) -> Option<Incumbent> {
         let record = self.sight.record.filter(|record| !record.released)?;
@@ -236,7 +242,10 @@ impl Reply {
     }
 
     /// The contract's reply, with what is shown to people.
-    pub(crate) fn of_contract(
+    ///
+    /// # Panics
+    /// At the answer to a purge: the store's own method gives it.
+    pub fn of_contract(
         reply: tenure_core::Reply,
         profile: impl FnOnce() -> Option<Profile>,
     ) -> Self {
@@ -259,7 +268,7 @@ impl Reply {
     }
 
     /// The reply for the state machine; `None` for replies to requests that it never makes.
-    pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
+    pub fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {
             Self::Granted { token } => tenure_core::Reply::Granted { token: *token },
             Self::Not(shown) => tenure_core::Reply::Not(shown.sight),

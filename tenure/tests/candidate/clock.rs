@@ -1,11 +1,14 @@
-//! Pauses of a process.
+//! Pauses of a process, and suspends of its machine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
-use tenure::store::AnyStore;
-use tenure::{Candidate, Elections, Event, StepDownReason, Tenure};
+use tenure::runtime::Runtime;
+use tenure::store::{
+    Acquire, AnyStore, Key, Memory, NameId, Profile, Reply, Request, RequestId, Store,
+};
+use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
 use crate::moved_clock::Clock;
 use crate::support::{Remote, quick, soon};
@@ -142,4 +145,50 @@ async fn a_tenure_found_over_is_not_renewed() {
         (1..6).contains(&found_over),
         "paused before the renewal counts, and after: {found_over}"
     );
+}
+
+/// How long a candidate watches a dead leader's lease until it leads, if `meanwhile` happens after a while.
+async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
+    let step = quick().ttl() / 40;
+    let (clock, memory) = (Clock::new(), Memory::new());
+    let dead = Acquire {
+        holder: HolderId::from_bits(7),
+        number: RequestId::new(1).unwrap(),
+        seen: None,
+        lost: None,
+        mark: None,
+        stamp: None,
+        ttl: quick().ttl(),
+        quarantine: quick().quarantine(),
+        name: NameId::from_bits(7),
+    };
+    let key = Key::new("job").unwrap();
+    let asks = Request::Acquire { asks: dead, profile: Profile::new("dead", "").unwrap() };
+    assert!(matches!(memory.call(&key, asks).await, Ok(Reply::Granted { .. })));
+    let elections = Elections::with_runtime(AnyStore::new(memory), Arc::new(clock.clone()));
+    let candidate = elections.candidate("job").config(quick()).start().unwrap();
+    let began = clock.now();
+    let mut meanwhile = Some(meanwhile);
+    while !candidate.is_leader() {
+        assert!(clock.now().since(began) < quick().ttl() * 4, "nobody takes the lease");
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(step);
+        if clock.now().since(began) >= quick().ttl() / 2
+            && let Some(meanwhile) = meanwhile.take()
+        {
+            meanwhile(&clock);
+        }
+    }
+    clock.now().since(began)
+}
+
+#[tokio::test]
+async fn a_watch_begins_anew_after_a_suspend() {
+    let (ttl, second) = (quick().ttl(), Duration::from_secs(1));
+    let paused = watches_for(|clock| clock.advance(second)).await;
+    assert!((ttl..ttl + ttl / 4).contains(&paused), "{paused:?}");
+    let suspended = watches_for(|clock| clock.suspend(second)).await;
+    assert!(suspended >= ttl / 2 + second + ttl, "{suspended:?}");
 }

@@ -19,6 +19,8 @@ pub(crate) struct Clock(Arc<Hands>);
 #[derive(Default)]
 struct Hands {
     nanos: AtomicU64,
+    /// The part of it in which the machine was suspended.
+    suspended: AtomicU64,
     moved: Notify,
     /// A function to call after a number of readings, as if the reader were paused there.
     pause: Mutex<Option<Pause>>,
@@ -37,6 +39,13 @@ impl Clock {
         let by = u64::try_from(by.as_nanos()).unwrap();
         self.0.nanos.fetch_add(by, Ordering::SeqCst);
         self.0.moved.notify_waiters();
+    }
+
+    /// The machine was suspended for that time.
+    pub(crate) fn suspend(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap();
+        self.0.suspended.fetch_add(nanos, Ordering::SeqCst);
+        self.advance(time);
     }
 
     pub(crate) fn pause_after(&self, readings: u32, meanwhile: impl FnOnce() + Send + 'static) {
@@ -63,6 +72,10 @@ impl Runtime for Clock {
             meanwhile();
         }
         now
+    }
+
+    fn suspended(&self) -> Duration {
+        Duration::from_nanos(self.0.suspended.load(Ordering::SeqCst))
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {

@@ -70,7 +70,7 @@ async fn the_first_attempt_says_who_leads() -> Outcome {
         FirstAttempt::Leading(tenure) => println!("leads under token {}", tenure.token()),
         FirstAttempt::Following(leader) => println!("{} leads", leader.name),
         FirstAttempt::Unreachable(error) => return Err(error.into()), // or go on: it campaigns by itself
-        other => println!("waits: {other:?}"), // a quarantine, or refused settings
+        other => println!("waits: {other:?}"),                        // a quarantine
     }
     assert!(candidate.is_leader());
     Ok(())

@@ -21,14 +21,14 @@ pub(crate) struct ExhaustArguments {
     /// The number of ticks of 50 ms, or `any` for runs of any length
     #[arg(long, value_name = "TICKS", default_value = "4")]
     horizon: Horizon,
-    /// The TTL in ticks of the fastest store clock
+    /// The TTL in ticks of the fastest clock
     #[arg(long, value_enum, default_value_t = TtlTicks::Two)]
     ttl: TtlTicks,
-    /// The time from the end of a claim to the end of its lease
+    /// The time from the end of a claim until its lease may be taken
     #[arg(long, value_enum, default_value_t = Margin::None)]
     stop_margin: Margin,
-    /// The rates of clocks: exact; fast at the store and slow at candidates by the drift bound of 10 %; each at
-    /// either end of the bound; or all of these
+    /// The rates of candidates' clocks: exact; one slow and the others fast by the drift bound of 10 %; each at either
+    /// end of the bound; or all of these
     #[arg(long, value_enum, default_value_t = Drift::Worst)]
     drift: Drift,
     /// The most messages of one candidate in flight at once

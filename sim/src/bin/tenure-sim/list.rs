@@ -96,9 +96,8 @@ const fn run_by(engine: Engine) -> &'static str {
 
 const fn about(assumption: Assumption) -> &'static str {
     match assumption {
-        Assumption::CandidateClocks => "no candidate's clock is slow by more than the drift bound",
-        Assumption::StoreClock => "the store's clock is not fast by more than the drift bound",
-        Assumption::Waits => "waits for a time to pass take about that time",
+        Assumption::CandidateClocks => "no leader's clock is slow by more than the drift bound",
+        Assumption::Waits => "no waiting candidate's clock is fast by more than the drift bound",
         Assumption::LossIsFinal => "after a loss of data the next leader waits out all old leases",
         Assumption::WallClock => "after a loss of data the wall clock is not behind the last grant",
         Assumption::OneMemory => "no process is restored from a snapshot",

@@ -162,6 +162,7 @@ fn point(f: &mut fmt::Formatter<'_>, trigger: Trigger) -> fmt::Result {
     let Trigger { point, node, of, nth, .. } = trigger;
     let of = match of {
         Some(Asking::Acquire) => "acquire",
+        Some(Asking::Look) => "look",
         Some(Asking::Renew) => "renew",
         Some(Asking::Release) => "release",
         None => "any request",

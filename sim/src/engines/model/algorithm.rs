@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use crate::trace::{Answer, Asked, Kept, Reason};
+use crate::trace::{Answer, Asked, Mark, Reason};
 
 /// An election algorithm: the behaviour of a candidate, and of its store.
 ///
@@ -40,8 +40,8 @@ pub(crate) trait Algorithm: Clone {
     /// One atomic step at the store.
     fn serve(store: &mut Self::Store, at: Visit, request: Self::Request) -> Served<Self::Reply>;
 
-    /// The election's record in the terms of the trace, if it has any. The engine adds the lease's end in true time.
-    fn kept(store: &Self::Store) -> Option<Kept>;
+    /// The election's record, if it has any.
+    fn kept(store: &Self::Store) -> Option<Stored>;
 
     /// The store has noticed that a candidate's connection is closed.
     fn disconnected(store: &mut Self::Store, session: Session) -> bool {
@@ -83,6 +83,8 @@ pub(crate) enum Input<I, R> {
     },
     /// All work of the tenure that ended has ended.
     Drained,
+    /// The machine was suspended, and runs again.
+    Resumed,
     /// The answer to a request; `None` if it is certain that none will arrive.
     Reply {
         id: I,
@@ -111,7 +113,8 @@ pub(crate) enum Output<I, Q> {
         token: u64,
         until: Instant,
     },
-    Quarantined,
+    /// It has begun to watch the store's past.
+    Watches,
     /// A resignation is complete.
     Withdrawn,
 }
@@ -141,6 +144,36 @@ pub(crate) struct Visit {
     /// Whether it trusts an empty store to have lost nothing.
     pub(crate) trust_empty_store: bool,
     pub(crate) session: Session,
+    /// Whether it is the first step over that connection.
+    pub(crate) first: bool,
+    /// The number of the step among all steps of the run, whatever server carries it out.
+    pub(crate) number: u64,
+}
+
+/// An election's record as a store keeps it. The engine adds the lease's end in true time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) token: u64,
+    pub(crate) mark: Mark,
+    pub(crate) released: bool,
+    pub(crate) ends: Ends,
+}
+
+/// How a lease ends that is neither renewed nor handed back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// The server ends it at that time of its clock.
+    ByServer(Instant),
+    /// Another candidate takes it after it has watched the mark for so long.
+    Watched(Duration),
+}
+
+impl Stored {
+    /// A lease that the server ends. Its end is its mark as well, since each renewal moves it.
+    pub(crate) const fn until(token: u64, holder: u128, ends: Instant) -> Self {
+        let mark = Mark { holder, number: ends.as_nanos() };
+        Self { token, mark, released: false, ends: Ends::ByServer(ends) }
+    }
 }
 
 /// The result of one step at the store.

@@ -3,10 +3,9 @@
 
 use tenure_core::Instant;
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, Stored};
 use super::world::World;
 use crate::plan::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, What};
-use crate::trace::Kept;
 
 /// The state of a node that a fault may change at once.
 pub(super) struct OfNode {
@@ -42,7 +41,7 @@ impl OfNode {
 /// The state of the store that a fault may change at once.
 pub(super) struct OfStore {
     number: u32,
-    kept: Option<Kept>,
+    kept: Option<Stored>,
     clock: Instant,
 }
 

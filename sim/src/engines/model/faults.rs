@@ -138,6 +138,7 @@ impl<A: Algorithm> World<'_, A> {
             ProcessFault::Pause => self.resume(node),
             ProcessFault::Suspend | ProcessFault::VmStop => {
                 self.restart_clocks(node);
+                self.nodes[node].was_suspended |= fault == ProcessFault::Suspend;
                 self.resume(node);
             }
             ProcessFault::VmRestore => self.restore(node, index),

@@ -7,7 +7,7 @@ use super::server::{Request, Server};
 use super::world::World;
 use crate::engines::Kinds;
 use crate::plan::{Asking, FaultKind, Point, SimTime};
-use crate::trace::{Asked, Event, StoreStep};
+use crate::trace::{Event, StoreStep};
 
 impl<A: Algorithm> World<'_, A> {
     pub(super) fn subscribe(&mut self, node: usize) {
@@ -110,20 +110,28 @@ impl<A: Algorithm> World<'_, A> {
         if self.old.as_ref().is_some_and(|(stranded, _)| *stranded == session.node) {
             self.took(FaultKind::OldPrimary, Some(session.node));
         }
+        self.steps += 1;
+        let number = self.steps;
         let server = self.server(session.node);
-        let now = server.clock.read(at);
-        let visit = Visit { now, server: server.number, trust_empty_store, session };
-        let before = server.record();
+        let visit = Visit {
+            now: server.clock.read(at),
+            server: server.number,
+            trust_empty_store,
+            session,
+            first: server.is_first(session),
+            number,
+        };
+        let before = server.record(at);
         let step = A::serve(&mut server.state, visit, request.asks);
-        let after = server.record();
+        let after = server.record(at);
         if remembers {
             server.remember(at);
         }
         if let Some((holder, asked)) = A::asked(request.asks)
             && let Some(answer) = A::answered(step.reply)
         {
-            let (server, now) = (visit.server, now.as_nanos());
-            let taken = StoreStep { server, now, holder, request: asked, answer, before, after };
+            let server = visit.server;
+            let taken = StoreStep { server, holder, request: asked, answer, before, after };
             self.record(Event::Store(taken));
         }
         if step.granted {
@@ -179,21 +187,16 @@ impl<A: Algorithm> World<'_, A> {
 
 /// The kind of a request.
 pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
-    A::asked(request).map(|(_, asked)| match asked {
-        Asked::Acquire { .. } => Asking::Acquire,
-        Asked::Renew { .. } => Asking::Renew,
-        Asked::Release { .. } => Asking::Release,
-    })
+    A::asked(request).map(|(_, asked)| asked.kind())
 }
 
 /// The kind of the request that a reply answers.
 pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<Asking> {
     use crate::trace::Answer;
     reply.and_then(A::answered).and_then(|answer| match answer {
-        Answer::Granted { .. } | Answer::Held | Answer::Refused | Answer::Stale => {
-            Some(Asking::Acquire)
-        }
-        Answer::Renewed | Answer::Superseded => Some(Asking::Renew),
+        Answer::Granted { .. } | Answer::Not { .. } => Some(Asking::Acquire),
+        Answer::At { .. } => Some(Asking::Look),
+        Answer::Renewed { .. } | Answer::Superseded => Some(Asking::Renew),
         Answer::Released | Answer::NotHeld => Some(Asking::Release),
         Answer::Other => None,
     })

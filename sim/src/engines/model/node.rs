@@ -24,6 +24,8 @@ pub(super) struct Node<A: Algorithm> {
     /// Whether the process exists, and whether a fault keeps it from running.
     pub(super) is_up: bool,
     pub(super) is_halted: bool,
+    /// Whether the machine was suspended, which its clocks show, and the process has not noticed yet.
+    pub(super) was_suspended: bool,
     /// Whether its candidate has more outputs.
     pub(super) has_outputs: bool,
     /// The inputs that the process reads when it resumes.
@@ -86,6 +88,7 @@ impl<A: Algorithm> Node<A> {
             work: None,
             is_up: true,
             is_halted: false,
+            was_suspended: false,
             has_outputs: false,
             inbox: Vec::new(),
             unsent: Vec::new(),
@@ -168,6 +171,7 @@ impl<A: Algorithm> Node<A> {
         self.inbox.clear();
         self.unsent.clear();
         self.unanswered.clear();
+        self.was_suspended = false;
         self.work = None;
     }
 }

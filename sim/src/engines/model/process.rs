@@ -44,6 +44,9 @@ impl<A: Algorithm> World<'_, A> {
             let by = self.as_leader(node, token);
             self.write(node, Write { by, step: meant, checked: then, check });
         }
+        if std::mem::take(&mut self.nodes[node].was_suspended) {
+            self.pass_input(node, Input::Resumed);
+        }
         self.resumed += 1;
         if Draw::new(self.plan.seed, "timers first", self.resumed).chance(1, 2) {
             self.run_due(node);
@@ -155,7 +158,7 @@ impl<A: Algorithm> World<'_, A> {
                 self.record(Event::ResignAsked { who: self.nodes[index].who, hold_off });
             }
             Input::Campaign => self.record(Event::CampaignAsked { who: self.nodes[index].who }),
-            Input::Drained | Input::Wake => {}
+            Input::Drained | Input::Resumed | Input::Wake => {}
         }
         let now = self.nodes[index].now(self.at);
         self.nodes[index].candidate.handle(now, input);
@@ -227,7 +230,7 @@ impl<A: Algorithm> World<'_, A> {
                     *until = moved;
                 }
             }
-            Output::Quarantined => self.record(Event::Quarantined { who }),
+            Output::Watches => self.record(Event::Watches { who }),
             Output::Withdrawn => self.record(Event::Withdrawn { who, done: true }),
         }
     }

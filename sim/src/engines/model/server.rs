@@ -1,10 +1,10 @@
 //! The servers of the store: one, or two for a while.
 
-use tenure_core::Instant;
+use std::collections::BTreeMap;
 
-use super::algorithm::{Algorithm, Session};
+use super::algorithm::{Algorithm, Ends, Session, Stored};
 use crate::plan::SimTime;
-use crate::plan::clock::Clock;
+use crate::plan::clock::{Clock, true_time};
 use crate::trace::Kept;
 
 /// A server: its data, and its clock.
@@ -15,6 +15,10 @@ pub(super) struct Server<A: Algorithm> {
     pub(super) state: A::Store,
     /// The election's record after the last step.
     pub(super) kept: Option<Kept>,
+    /// The connection of each node over which it has carried out a request.
+    served: BTreeMap<usize, u32>,
+    /// The most by which a candidate's clock may be fast.
+    drift_ppm: i64,
     /// Its earlier data, for rollbacks.
     past: Vec<(SimTime, A::Store)>,
     /// Whether a fault keeps it from running, and whether its machine does not even report that.
@@ -42,12 +46,14 @@ impl<A: Algorithm> Clone for Request<A> {
 impl<A: Algorithm> Copy for Request<A> {}
 
 impl<A: Algorithm> Server<A> {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: Clock, drift_ppm: u32) -> Self {
         Self {
             number: 0,
             clock,
             state: A::Store::default(),
             kept: None,
+            served: BTreeMap::new(),
+            drift_ppm: drift_ppm.into(),
             past: Vec::new(),
             is_down: false,
             is_silent: false,
@@ -56,26 +62,31 @@ impl<A: Algorithm> Server<A> {
         }
     }
 
-    /// Steps the clock forward or back: for this server the lease ends sooner or later.
+    /// Steps the clock forward or back: a lease that the server ends ends sooner or later.
     pub(super) fn step_clock(&mut self, at: SimTime, by_ms: i64) {
         self.clock.step(at, by_ms);
-        self.kept = None;
-        self.record();
+        if let Some(Stored { ends: Ends::ByServer(_), .. }) = A::kept(&self.state) {
+            self.kept = None;
+            self.record(at);
+        }
     }
 
-    /// The election's record. The lease's end in true time is computed when the record is written.
-    pub(super) fn record(&mut self) -> Option<Kept> {
-        self.kept = match (self.kept, A::kept(&self.state)) {
-            (Some(known), Some(kept)) if known.lease_end == kept.lease_end => {
-                Some(Kept { lease_ends: known.lease_ends, ..kept })
-            }
-            (_, Some(kept)) => {
-                let lease_ends = self.clock.when(Instant::from_nanos(kept.lease_end));
-                Some(Kept { lease_ends, ..kept })
-            }
-            (_, None) => None,
-        };
+    /// The election's record. The lease's end in true time is computed when its mark is written.
+    pub(super) fn record(&mut self, at: SimTime) -> Option<Kept> {
+        self.kept = A::kept(&self.state).map(|Stored { token, mark, released, ends }| {
+            let lease_ends = match (self.kept, ends) {
+                (Some(known), _) if known.mark == mark => known.lease_ends,
+                (_, Ends::ByServer(ends)) => self.clock.when(ends),
+                (_, Ends::Watched(ttl)) => at + true_time(ttl, self.drift_ppm),
+            };
+            Kept { token, mark, lease_ends, released }
+        });
         self.kept
+    }
+
+    /// Whether that is the first step over the connection.
+    pub(super) fn is_first(&mut self, session: Session) -> bool {
+        self.served.insert(session.node, session.connection) != Some(session.connection)
     }
 
     /// Keeps a copy of the present data.
@@ -94,6 +105,8 @@ impl<A: Algorithm> Server<A> {
         Self {
             number: self.number + 1,
             kept: None,
+            served: BTreeMap::new(),
+            drift_ppm: self.drift_ppm,
             clock: self.clock.clone(),
             past: self.past.clone(),
             state,

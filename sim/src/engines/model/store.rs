@@ -1,7 +1,9 @@
 //! The store's part as a value: the contract of the design, or a user's own store.
 
-use tenure_core::contract::{self, History, Moment, Record};
-use tenure_core::{HolderId, Instant, Reply, Request, Token};
+use std::time::Duration;
+
+use tenure_core::contract::{self, Moment, Past, Record};
+use tenure_core::{Mark, Reply, Request, Token};
 
 /// A store of leases as a value: its data for one election, and its step.
 ///
@@ -15,7 +17,7 @@ pub trait StoreModel: Clone + Default {
     /// Carries out one request, in one atomic step.
     fn apply(&mut self, at: Moment, request: Request) -> Reply;
 
-    /// The last lease that it granted, ended or not, by its own data. The properties use it.
+    /// The last lease that it granted, handed back or not, by its own data. The properties use it.
     fn lease(&self) -> Option<Lease>;
 }
 
@@ -24,18 +26,18 @@ pub trait StoreModel: Clone + Default {
 pub struct Lease {
     /// The tenure's token.
     pub token: Token,
-    /// Its holder.
-    pub holder: HolderId,
-    /// Its end, by the store's clock.
-    pub ends: Instant,
+    /// Its holder, and the request that last won or extended it.
+    pub mark: Mark,
+    /// How long another candidate has to watch the mark before it may take the lease.
+    pub ttl: Duration,
     /// Whether it was handed back.
     pub released: bool,
 }
 
 impl From<Record> for Lease {
     fn from(record: Record) -> Self {
-        let Record { token, holder, lease_end: ends, released, .. } = record;
-        Self { token, holder, ends, released }
+        let Record { token, ttl, released, .. } = record;
+        Self { token, mark: record.mark(), ttl, released }
     }
 }
 
@@ -43,12 +45,12 @@ impl From<Record> for Lease {
 #[derive(Clone, Debug, Default)]
 pub struct Contract {
     record: Option<Record>,
-    history: Option<History>,
+    past: Option<Past>,
 }
 
 impl StoreModel for Contract {
     fn apply(&mut self, at: Moment, request: Request) -> Reply {
-        contract::apply(&mut self.record, &mut self.history, at, request)
+        contract::apply(&mut self.record, &mut self.past, at, request)
     }
 
     fn lease(&self) -> Option<Lease> {

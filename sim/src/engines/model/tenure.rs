@@ -4,14 +4,14 @@ use std::marker::PhantomData;
 
 use tenure_core::contract::Moment;
 use tenure_core::{
-    Candidate, Config, Event, Input as CoreInput, Instant, Output as CoreOutput, Reply, Request,
-    RequestId, Seed, StepDownReason, Token, Unknown,
+    Candidate, Config, Event, Input as CoreInput, Instant, NameId, Output as CoreOutput, Reply,
+    Request, RequestId, Seed, Stamp, Unknown, Watched,
 };
 
-use super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
+use super::algorithm::{Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit};
 use super::store::{Contract, Lease, StoreModel};
-use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Kept, Reason};
+use crate::engines::calls::{self, in_words};
+use crate::trace::{Answer, Asked};
 
 /// One life of a candidate, over a store of that kind.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     const TIMERS: Timers = Timers::Boot;
 
     fn new(config: &Config, seed: u128) -> Self {
-        let candidate = Candidate::new(*config, Seed::new(seed));
+        let candidate = Candidate::new(*config, NameId::from_bits(seed), Seed::new(seed));
         Self { candidate, now: Instant::ORIGIN, store: PhantomData }
     }
 
@@ -39,6 +39,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
             Input::Campaign => CoreInput::Campaign,
             Input::Resign { again_after } => CoreInput::Resign { again_after },
             Input::Drained => CoreInput::Drained,
+            Input::Resumed => CoreInput::Resumed,
             Input::Hint => CoreInput::Hint,
             Input::Wake => CoreInput::Wake,
             Input::Reply { id, reply } => CoreInput::Reply { id, result: reply.ok_or(Unknown) },
@@ -79,21 +80,26 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
         let moment = Moment {
             now: at.now,
             identity: at.server.into(),
+            fresh: Stamp::from_bits(at.number.into()),
+            first: at.first,
             trust_empty_store: at.trust_empty_store,
-            compares_identity: true,
         };
-        let is_live = |lease: &Lease| !lease.released && at.now < lease.ends;
-        let before = store.lease().filter(is_live).map(|lease| lease.token);
+        let before = store.lease().filter(|lease| !lease.released).map(|lease| lease.token);
         let reply = store.apply(moment, request);
         let granted = match reply {
-            Reply::Granted { token, .. } => before != Some(token),
+            Reply::Granted { token } => before != Some(token),
             _ => false,
         };
         Served { reply, hints: reply == Reply::Released, granted }
     }
 
-    fn kept(store: &S) -> Option<Kept> {
-        store.lease().map(kept)
+    fn kept(store: &S) -> Option<Stored> {
+        store.lease().map(|Lease { token, mark, ttl, released }| Stored {
+            token: token.get(),
+            mark: calls::mark(mark),
+            released,
+            ends: Ends::Watched(ttl),
+        })
     }
 
     fn number(id: RequestId) -> u64 {
@@ -101,50 +107,11 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     }
 
     fn asked(request: Request) -> Option<(u128, Asked)> {
-        Some(asked(request))
+        calls::asked(request)
     }
 
     fn answered(reply: Reply) -> Option<Answer> {
-        Some(answered(reply))
-    }
-}
-
-/// A lease in the terms of the trace; its end in true time is left open.
-pub(crate) fn kept(lease: Lease) -> Kept {
-    Kept {
-        token: lease.token.get(),
-        holder: lease.holder.to_bits(),
-        lease_end: lease.ends.as_nanos(),
-        lease_ends: SimTime::START,
-        released: lease.released,
-    }
-}
-
-/// The holder and the request in the terms of the trace.
-pub(crate) fn asked(request: Request) -> (u128, Asked) {
-    let (holder, asked) = match request {
-        Request::Acquire { holder, seen, .. } => {
-            (holder, Asked::Acquire { seen: seen.map_or(0, Token::get) })
-        }
-        Request::Renew { holder, token, .. } => (holder, Asked::Renew { token: token.get() }),
-        Request::Release { holder, token } => (holder, Asked::Release { token: token.get() }),
-    };
-    (holder.to_bits(), asked)
-}
-
-/// An answer in the terms of the trace.
-pub(crate) fn answered(reply: Reply) -> Answer {
-    match reply {
-        Reply::Granted { token, wait } => {
-            Answer::Granted { token: token.get(), waits: !wait.is_zero() }
-        }
-        Reply::Held { .. } => Answer::Held,
-        Reply::Refused { .. } => Answer::Refused,
-        Reply::Stale { .. } => Answer::Stale,
-        Reply::Renewed => Answer::Renewed,
-        Reply::Superseded { .. } => Answer::Superseded,
-        Reply::Released => Answer::Released,
-        Reply::NotHeld => Answer::NotHeld,
+        Some(calls::answered(reply))
     }
 }
 
@@ -156,7 +123,7 @@ fn output(event: Event) -> Option<Output<RequestId, Request>> {
             Output::SteppedDown { token: token.get(), reason: in_words(reason), drain_until }
         }
         Event::DrainUntil { token, until } => Output::DrainUntil { token: token.get(), until },
-        Event::Quarantined { .. } => Output::Quarantined,
+        Event::Watching { watched: Watched::Past, .. } => Output::Watches,
         Event::Withdrawn => Output::Withdrawn,
         _ => return None,
     })
@@ -164,14 +131,4 @@ fn output(event: Event) -> Option<Output<RequestId, Request>> {
 
 fn lead(claim: tenure_core::Claim) -> Lead {
     Lead { token: claim.token().get(), until: claim.valid_until() }
-}
-
-fn in_words(reason: StepDownReason) -> Reason {
-    match reason {
-        StepDownReason::Expired => Reason::Expired,
-        StepDownReason::Superseded => Reason::Superseded,
-        StepDownReason::Resigned => Reason::Resigned,
-        StepDownReason::RenewFailed => Reason::RenewFailed,
-        _ => Reason::Other,
-    }
 }

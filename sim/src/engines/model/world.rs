@@ -39,6 +39,8 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) sink: &'a mut dyn Sink,
     /// Whether a fault will need the store's earlier data.
     pub(super) remembers: bool,
+    /// The number of steps of all servers.
+    pub(super) steps: u64,
     pub(super) resumed: u64,
     pub(super) checks: u64,
     pub(super) writes: u64,
@@ -70,7 +72,10 @@ impl<'a, A: Algorithm> World<'a, A> {
             at: SimTime::START,
             queue: Queue::new(),
             nodes: nodes.map(node).collect(),
-            store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
+            store: Server::new(
+                Clock::new(EPOCH, rate(plan.store.clock_rate_ppm)),
+                configs.iter().map(Config::drift_ppm).max().unwrap_or_default(),
+            ),
             old: None,
             schedule: Schedule::of(plan, without),
             snapshots: Vec::new(),
@@ -79,6 +84,7 @@ impl<'a, A: Algorithm> World<'a, A> {
             without,
             sink,
             remembers: past.into_iter().any(|kind| plan.has(kind)),
+            steps: 0,
             resumed: 0,
             checks: 0,
             writes: 0,

@@ -11,7 +11,7 @@ use futures_util::{Stream, StreamExt};
 use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
 
 use super::{NodeProcess, election_of};
-use crate::engines::calls::{answered, asked, kind};
+use crate::engines::calls::of_driver::{answered, asked};
 use crate::plan::{Asking, Point};
 use crate::trace::{Event, Who};
 
@@ -37,9 +37,9 @@ impl<S, P: NodeProcess> Recording<S, P> {
 
     /// Records that a request leaves; `None` if it is one that changes no lease.
     fn leaves(&self, key: &Key, request: &Request) -> Option<Sent> {
-        let asked = asked(request)?;
-        if let Request::Acquire { holder, .. } = request {
-            self.process.campaigns_as(holder.to_bits());
+        let (holder, asked) = asked(request)?;
+        if let Request::Acquire { .. } = request {
+            self.process.campaigns_as(holder);
         }
         let election = election_of(key.as_str());
         let (who, id) = (self.process.who(), self.calls.fetch_add(1, Ordering::Relaxed) + 1);
@@ -85,7 +85,7 @@ impl<S: Store, P: NodeProcess> Store for Recording<S, P> {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let of = kind(&request);
+        let of = asked(&request).map(|(_, asked)| asked.kind());
         let begin = || (self.leaves(key, &request), self.store.call(key, request));
         let (sent, result) = self.call_at_points(of, begin).await;
         self.ended(sent, &result);
@@ -93,7 +93,7 @@ impl<S: Store, P: NodeProcess> Store for Recording<S, P> {
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
-        let of = requests.first().and_then(|(_, request)| kind(request));
+        let of = requests.first().and_then(|(_, request)| Some(asked(request)?.1.kind()));
         let begin = || {
             let sent = requests.iter().map(|(key, request)| self.leaves(key, request));
             (sent.collect::<Vec<_>>(), self.store.call_all(requests))

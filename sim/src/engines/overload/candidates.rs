@@ -13,7 +13,7 @@ use super::journal::{Journal, candidate, election, process};
 use super::plan::Plan;
 use super::runtime::{Clock, PausedRuntime, true_time};
 use super::store::{Server, SlowStore, key};
-use crate::engines::calls::traced;
+use crate::engines::calls::of_driver::traced;
 use crate::plan::draw::Draw;
 use crate::plan::{SimTime, nanos};
 use crate::trace::{Event, Who};

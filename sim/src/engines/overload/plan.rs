@@ -21,7 +21,7 @@ pub struct Plan {
     pub resignations: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
-    /// How many renewals, or how many acquires, one call takes.
+    /// How many renewals, how many looks, or how many acquires one call takes.
     pub in_call: u32,
     /// How much more an acquire costs the store than a renewal.
     pub acquire_costs: u32,
@@ -126,7 +126,7 @@ impl Plan {
     pub fn call_done(&self, begin: SimTime, asks: Asking, requests: u32) -> SimTime {
         let each = match asks {
             Asking::Acquire => self.acquire_costs,
-            Asking::Renew | Asking::Release => 1,
+            Asking::Look | Asking::Renew | Asking::Release => 1,
         };
         self.done(begin, WHOLE * u64::from(each) * (u64::from(requests) + 1) / 2)
     }

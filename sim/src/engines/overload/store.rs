@@ -10,18 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use tenure::Instant;
 use tenure::store::{
-    HistoryKind, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
-    Watched,
+    HistoryKind, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
 };
-use tenure::{HolderId, Instant};
-use tenure_core::contract::{History, Moment, Record, apply};
+use tenure_core::Stamp;
+use tenure_core::contract::{Moment, Past, Record, apply};
 use tokio::sync::mpsc;
 
 use super::journal::{Journal, candidate};
 use super::plan::Plan;
 use super::runtime::Clock;
-use crate::engines::calls::{answered, asked, kind};
+use crate::engines::calls::mark;
+use crate::engines::calls::of_driver::{answered, asked};
+use crate::plan::clock::true_time;
 use crate::plan::{Asking, SimTime};
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
@@ -40,7 +42,7 @@ pub(super) struct Server {
 struct State {
     /// When the calls that were sent so far are done.
     free_at: SimTime,
-    history: Option<History>,
+    past: Option<Past>,
     /// The number of calls so far.
     calls: u64,
     elections: BTreeMap<u32, Election>,
@@ -51,6 +53,8 @@ struct State {
 #[derive(Default)]
 struct Election {
     record: Option<Record>,
+    /// The record in the terms of the trace.
+    kept: Option<Kept>,
 }
 
 /// The store as one process sees it.
@@ -78,28 +82,21 @@ impl Server {
         let half = self.plan.round_trip / 2;
         let begin = state.free_at.max(self.clock.now() + half);
         // The requests of a call are of one kind.
-        let asking = requests.first().and_then(|(_, request)| kind(request));
+        let asking = requests.first().and_then(|(_, request)| asked(request));
+        let asking = asking.map_or(Asking::Acquire, |(_, asked)| asked.kind());
         let number = u32::try_from(requests.len()).unwrap_or(u32::MAX);
-        let done = self.plan.call_done(begin, asking.unwrap_or(Asking::Acquire), number);
+        let done = self.plan.call_done(begin, asking, number);
         state.free_at = done;
         let answered_at = done + half;
-        let State { elections, history, listeners, .. } = state;
+        let State { elections, past, listeners, .. } = state;
         let replies = requests.iter().map(|(election, request)| {
             let of = elections.entry(*election).or_default();
-            let before = of.kept();
-            let reply = of.step(history, done, request);
-            if let (Some(holder), Some(asked), Ok(reply)) =
-                (holder(request), asked(request), &reply)
-            {
-                let step = StoreStep {
-                    server: 0,
-                    now: clock(done).as_nanos(),
-                    holder: holder.to_bits(),
-                    request: asked,
-                    answer: answered(reply),
-                    before,
-                    after: of.kept(),
-                };
+            let before = of.kept;
+            let reply = of.step(past, done, request);
+            if let (Some((holder, request)), Ok(reply)) = (asked(request), &reply) {
+                of.keep(done, self.plan.config().drift_ppm());
+                let (answer, after) = (answered(reply), of.kept);
+                let step = StoreStep { server: 0, holder, request, answer, before, after };
                 self.journal.will_step(done, *election, step);
             }
             if let Ok(Reply::Released) = reply {
@@ -124,55 +121,36 @@ impl Server {
 }
 
 impl Election {
-    /// Its record in the terms of the trace.
-    fn kept(&self) -> Option<Kept> {
-        self.record.map(|record| Kept {
-            token: record.token.get(),
-            holder: record.holder.to_bits(),
-            lease_end: record.lease_end.as_nanos(),
-            lease_ends: SimTime::START + record.lease_end.since(clock(SimTime::START)),
-            released: record.released,
-        })
+    /// Keeps the record as it is after a step at that time.
+    fn keep(&mut self, done: SimTime, drift_ppm: u32) {
+        self.kept = self.record.map(|record| {
+            let mark = mark(record.mark());
+            let lease_ends = match self.kept {
+                Some(before) if before.mark == mark => before.lease_ends,
+                _ => done + true_time(record.ttl, drift_ppm.into()),
+            };
+            Kept { token: record.token.get(), mark, lease_ends, released: record.released }
+        });
     }
 
     fn step(
         &mut self,
-        history: &mut Option<History>,
+        past: &mut Option<Past>,
         done: SimTime,
         request: &Request,
     ) -> Result<Reply, StoreError> {
-        let request = match *request {
-            Request::Acquire { holder, seen, ttl, quarantine, .. } => {
-                tenure_core::Request::Acquire { holder, seen, ttl, quarantine }
-            }
-            Request::Renew { holder, token, ttl } => {
-                tenure_core::Request::Renew { holder, token, ttl }
-            }
-            Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
-            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => {
-                return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "not simulated"));
-            }
+        let Some(request) = request.of_contract() else {
+            return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "not simulated"));
         };
+        // There is one server, which loses nothing: it never begins another past.
         let at = Moment {
             now: clock(done),
             identity: 1,
+            fresh: Stamp::from_bits(1),
+            first: true,
             trust_empty_store: true,
-            compares_identity: false,
         };
-        Ok(match apply(&mut self.record, history, at, request) {
-            tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
-            tenure_core::Reply::Held { token, remaining, ttl } => {
-                let holder = self.record.map(|record| record.holder);
-                let holder = holder.unwrap_or(HolderId::from_bits(0));
-                Reply::Held(Incumbent::new(token, holder, "", "", remaining).with_ttl(ttl))
-            }
-            tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
-            tenure_core::Reply::Stale { last } => Reply::Stale { last },
-            tenure_core::Reply::Renewed => Reply::Renewed,
-            tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
-            tenure_core::Reply::Released => Reply::Released,
-            tenure_core::Reply::NotHeld => Reply::NotHeld,
-        })
+        Ok(Reply::of_contract(apply(&mut self.record, past, at, request), || None))
     }
 }
 
@@ -188,6 +166,7 @@ impl Store for SlowStore {
         traits.granularity = Duration::from_nanos(1);
         traits.history = HistoryKind::SharesFate;
         traits.renewals_in_call = usize::try_from(self.server.plan.in_call).unwrap_or(1);
+        traits.looks_in_call = traits.renewals_in_call;
         traits.acquires_in_call = traits.renewals_in_call;
         traits
     }
@@ -207,7 +186,7 @@ impl Store for SlowStore {
         for (election, request) in &requests {
             let who = candidate(self.process, *election);
             let asked = asked(request);
-            if let Some(request) = asked {
+            if let Some((_, request)) = asked {
                 self.note(who, Event::Sent { who, id, request });
             }
             call.open.push(asked.map(|_| who));
@@ -257,15 +236,6 @@ impl Drop for Call<'_> {
         for who in self.open.drain(..).flatten() {
             self.store.note(who, Event::Answered { who, id: self.id, answer: None });
         }
-    }
-}
-
-fn holder(request: &Request) -> Option<HolderId> {
-    match request {
-        Request::Acquire { holder, .. }
-        | Request::Renew { holder, .. }
-        | Request::Release { holder, .. } => Some(*holder),
-        Request::Describe { .. } | Request::Observe | Request::Notify { .. } => None,
     }
 }
 

@@ -21,6 +21,7 @@ mod process;
 mod refused;
 mod runtime;
 mod schedule;
+mod scripts;
 mod seat;
 mod service;
 mod sinks;

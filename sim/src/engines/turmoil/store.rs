@@ -1,30 +1,27 @@
 //! The machine of the store: a simulated Redis behind simulated TCP, and its records after each script.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use sha1_smol::Sha1;
-use tenure::Instant;
-use tenure::store::redis::SCRIPTS;
+use tenure::Config;
 use turmoil::net::TcpListener;
 
 use super::journal::Of;
 use super::late::{Late, Lateness};
 use super::node::Node;
 use super::schedule::SharedSchedule;
+use super::scripts::{Call, Scripts, bits, number, text};
 use super::stream::counted;
 use super::wires::Wires;
 use super::world::World;
 use crate::engines::node::{election_of, key};
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
-use crate::plan::clock::Clock;
+use crate::plan::clock::{Clock, true_time};
 use crate::plan::{Plan, Point, SimTime};
-use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
+use crate::trace::{Asked, Event, Kept, Mark, StoreStep};
 
 /// 2026-01-01 since 1970: the reading of the store's clock at the beginning of a run.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
@@ -52,9 +49,8 @@ struct State {
     server: Cell<u32>,
     /// Each election's record after its last script.
     last: RefCell<Vec<Option<Kept>>>,
-    /// The server that was last seen to grant a lease of any election, and to renew one.
-    granted: Cell<Option<u32>>,
-    renewed: Cell<Option<u32>>,
+    /// The server that carried out the last request.
+    asked: Cell<Option<u32>>,
     /// The number of its processes that have ended.
     gone: Cell<u32>,
     /// Whether it is silent until a fault that begins at a grant is carried out.
@@ -77,14 +73,13 @@ impl Store {
         });
         let last = RefCell::new(vec![None; world.elections()]);
         let state = Rc::new(State { last, ..State::default() });
-        let digest = |text: &str| Bytes::from(Sha1::from(text).digest().to_string());
         let watch = Watch {
             redis: redis.clone(),
             world: Rc::clone(world),
             nodes: nodes.to_vec(),
             schedule: Arc::clone(schedule),
-            clock: Rc::clone(&clock),
-            scripts: SCRIPTS.iter().map(|(name, text)| (digest(text), *name)).collect(),
+            drift_ppm: world.configs.iter().map(Config::drift_ppm).max().unwrap_or_default(),
+            scripts: Scripts::shipped(),
             state: Rc::clone(&state),
         };
         redis.observe(Box::new(move |executed| watch.observe(executed)));
@@ -180,15 +175,18 @@ struct Watch {
     world: Rc<World>,
     nodes: Vec<Arc<Node>>,
     schedule: Arc<SharedSchedule>,
-    clock: Rc<Clock>,
-    scripts: BTreeMap<Bytes, &'static str>,
+    /// The most by which a candidate's clock may be fast.
+    drift_ppm: u32,
+    scripts: Scripts,
     state: Rc<State>,
 }
 
 impl Watch {
     fn observe(&self, executed: &Executed<'_>) {
-        for (election, step) in self.steps(executed).unwrap_or_default() {
-            self.stepped(election, step);
+        for call in self.scripts.read(executed.args, executed.reply).unwrap_or_default() {
+            if let Some((election, step)) = self.step(&call) {
+                self.stepped(election, step);
+            }
         }
     }
 
@@ -208,154 +206,50 @@ impl Watch {
         self.world.record(Of::One(election), Event::Store(step));
     }
 
-    /// The meaning of a step in one election for the others: the store keeps one history for all.
+    /// The meaning of a step in one election for the others: the store keeps one past for all.
     fn elsewhere(&self, step: &StoreStep) -> Option<Event> {
         let server = step.server;
-        match (step.request, step.answer) {
-            (Asked::Acquire { seen }, Answer::Granted { .. }) => {
-                let knew_more = seen > step.before.map_or(0, |record| record.token);
-                let is_first = self.state.granted.replace(Some(server)) != Some(server);
-                let event = Event::Elsewhere { server, granted: true, knew_more };
-                (is_first || knew_more).then_some(event)
-            }
-            (Asked::Renew { .. }, Answer::Renewed) => {
-                let is_first = self.state.renewed.replace(Some(server)) != Some(server);
-                let event = Event::Elsewhere { server, granted: false, knew_more: false };
-                is_first.then_some(event)
-            }
-            _ => None,
-        }
-    }
-
-    /// The steps of a command, one for each election that it names; `None` if it is not a request of any.
-    fn steps(&self, executed: &Executed<'_>) -> Option<Vec<(usize, StoreStep)>> {
-        let [command, sha, keys, rest @ ..] = executed.args else { return None };
-        if !command.eq_ignore_ascii_case(b"EVALSHA") || is_noscript(executed.reply) {
-            return None;
-        }
-        let (keys, arguments) = rest.split_at_checked(number::<usize>(text(keys)?)?)?;
-        let script = *self.scripts.get(sha)?;
-        let first = asked(script, arguments)?;
-        let (Some(words), Reply::Array(replies)) = (words_of(&first.1), executed.reply) else {
-            return Some(vec![self.step(keys.first()?, first, executed.reply)?]);
+        let is_first = self.state.asked.replace(Some(server)) != Some(server);
+        let knew_more = match step.request {
+            Asked::Acquire { seen, .. } => seen > step.before.map_or(0, |record| record.token),
+            Asked::Look { .. } | Asked::Renew { .. } | Asked::Release { .. } => false,
         };
-        // The key of the history comes after those of the elections.
-        let each = keys.iter().zip(arguments.chunks(words)).zip(replies);
-        let step = |((key, words), reply)| self.step(key, asked(script, words)?, reply);
-        each.map(step).collect()
+        (is_first || knew_more).then_some(Event::Elsewhere { server, knew_more })
     }
 
     /// One step in one election.
-    fn step(
-        &self,
-        record: &Bytes,
-        (holder, request): (u128, Asked),
-        reply: &Reply,
-    ) -> Option<(usize, StoreStep)> {
+    fn step(&self, call: &Call<'_>) -> Option<(usize, StoreStep)> {
+        let &Call { record, holder, request, answer } = call;
         let election = election_of(text(record)?.strip_prefix(RECORD)?);
         let before = *self.state.last.borrow().get(election)?;
-        let answer = answer(reply);
-        let mut after = self.record(record);
-        if let (
-            Answer::Held
-            | Answer::Refused
-            | Answer::Stale
-            | Answer::Superseded
-            | Answer::Released
-            | Answer::NotHeld
-            | Answer::Other,
-            Some(before),
-            Some(after),
-        ) = (answer, before, &mut after)
-        {
-            // The end by the last grant or renewal: the clock may have been stepped since.
-            after.lease_ends = before.lease_ends;
-        }
+        let after = self.record(record, before);
         self.state.last.borrow_mut()[election] = after;
-        let (server, now) = (self.state.server.get(), self.micros() * 1_000);
-        Some((election, StoreStep { server, now, holder, request, answer, before, after }))
+        let server = self.state.server.get();
+        Some((election, StoreStep { server, holder, request, answer, before, after }))
     }
 
-    /// The reading of the clock, as scripts see it.
-    fn micros(&self) -> u64 {
-        self.clock.read(self.world.true_now()).as_nanos() / 1_000
-    }
-
-    /// The present record, with its end by the present clock.
-    fn record(&self, name: &[u8]) -> Option<Kept> {
-        let read = [b"HMGET", name, b"token", b"holder", b"lease_end", b"released"];
+    /// The present record. A mark is written when it is first seen.
+    fn record(&self, name: &[u8], before: Option<Kept>) -> Option<Kept> {
+        let read = [b"HMGET", name, b"token", b"holder", b"number", b"released", b"ttl"];
         let Reply::Array(values) = self.redis.execute(&read) else { return None };
         let [
             Reply::Bulk(token),
             Reply::Bulk(holder),
-            Reply::Bulk(lease_end),
+            Reply::Bulk(id),
             Reply::Bulk(released),
+            Reply::Bulk(ttl),
         ] = &values[..]
         else {
             return None;
         };
-        let micros: u64 = number(text(lease_end)?)?;
-        let lease_end = micros.saturating_mul(1_000);
-        Some(Kept {
-            token: number(text(token)?)?,
-            holder: u128::from_str_radix(text(holder)?, 16).ok()?,
-            lease_end,
-            lease_ends: self.clock.when(Instant::from_nanos(lease_end)),
-            released: text(released)? == "1",
-        })
+        let mark = Mark { holder: bits(holder)?, number: number(id)? };
+        let lease_ends = match before {
+            Some(before) if before.mark == mark => before.lease_ends,
+            _ => {
+                let ttl = Duration::from_micros(number(ttl)?);
+                self.world.true_now() + true_time(ttl, self.drift_ppm.into())
+            }
+        };
+        Some(Kept { token: number(token)?, mark, lease_ends, released: text(released)? == "1" })
     }
-}
-
-/// How many arguments a script takes for each such request; `None` if it takes a single one.
-fn words_of(asked: &Asked) -> Option<usize> {
-    match asked {
-        // Holder, seen, TTL, quarantine, name and metadata.
-        Asked::Acquire { .. } => Some(6),
-        // Holder, token and TTL.
-        Asked::Renew { .. } => Some(3),
-        Asked::Release { .. } => None,
-    }
-}
-
-fn is_noscript(reply: &Reply) -> bool {
-    matches!(reply, Reply::Error(text) if text.starts_with(b"NOSCRIPT"))
-}
-
-fn asked(script: &str, arguments: &[Bytes]) -> Option<(u128, Asked)> {
-    let [holder, number_of, ..] = arguments else { return None };
-    let holder = u128::from_str_radix(text(holder)?, 16).ok()?;
-    let token = number(text(number_of)?)?;
-    let request = match script {
-        "acquire" => Asked::Acquire { seen: token },
-        "renew" | "renew_and_compare" => Asked::Renew { token },
-        "release" => Asked::Release { token },
-        _ => return None,
-    };
-    Some((holder, request))
-}
-
-fn answer(reply: &Reply) -> Answer {
-    let Reply::Array(fields) = reply else { return Answer::Other };
-    let [Reply::Bulk(word), rest @ ..] = &fields[..] else { return Answer::Other };
-    match (&word[..], rest) {
-        (b"granted", [Reply::Integer(token), Reply::Integer(wait)]) => {
-            Answer::Granted { token: token.unsigned_abs(), waits: *wait > 0 }
-        }
-        (b"held", _) => Answer::Held,
-        (b"contradicted", _) => Answer::Refused,
-        (b"stale", _) => Answer::Stale,
-        (b"renewed", _) => Answer::Renewed,
-        (b"superseded", _) => Answer::Superseded,
-        (b"released", _) => Answer::Released,
-        (b"not_held", _) => Answer::NotHeld,
-        _ => Answer::Other,
-    }
-}
-
-fn text(bytes: &Bytes) -> Option<&str> {
-    std::str::from_utf8(bytes).ok()
-}
-
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    text.parse().ok()
 }

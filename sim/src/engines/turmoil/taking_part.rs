@@ -12,7 +12,7 @@ use super::cancels::cancels;
 use super::process::spawn;
 use super::seat::Seat;
 use super::work::{Working, works};
-use crate::engines::calls::traced;
+use crate::engines::calls::of_driver::traced;
 use crate::engines::node::NodeProcess;
 use crate::engines::{EngineError, cut};
 use crate::plan::FaultKind;

@@ -103,7 +103,7 @@ impl Watch {
                 let is_others = self.crashed.is_some()
                     && matches!(answer, Answer::Granted { .. })
                     && self.lease.is_some_and(|(of, _)| of != holder);
-                if !is_others && after.holder == holder {
+                if !is_others && after.mark.holder == holder {
                     self.lease = Some((holder, after.lease_ends));
                 }
             }

@@ -45,8 +45,7 @@ pub(super) const UNDECLARED_TTL: Control = Control {
 pub(super) const TOKEN_CLOCK: Control = Control {
     name: "token-clock",
     about: "the store loses its data, and its wall clock is put back to before the last grant",
-    // A store's clock that goes back makes every wait longer.
-    beyond: &[Assumption::Waits, Assumption::WallClock],
+    beyond: &[Assumption::WallClock],
     must_break: &[PropertyName::TOKEN_MONOTONIC],
     // Fenced writes hold: the resource knows the first tenure, and refuses all writes of the next.
     may_break: &[],

@@ -44,9 +44,10 @@ pub struct Control {
 }
 
 /// All controls.
-pub const ALL: [Control; 12] = [
+pub const ALL: [Control; 13] = [
     clocks::DRIFT,
-    clocks::STORE_STEP,
+    clocks::WATCHER_STEP,
+    clocks::WATCHER_FAST,
     clocks::BOOT_STEP,
     clocks::VM_STOP,
     clocks::VM_RESTORE,

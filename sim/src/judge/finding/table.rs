@@ -204,10 +204,10 @@ findings! {
     LeadsAfterResigning { who: Who } = [who, " takes the lead after it has resigned"];
 
     // store-loss-quarantine
-    /// A candidate leads before the quarantine of its server is over.
-    LeadsInQuarantine { who: Who, token: u64, server: u32, until: SimTime } = [
-        who, " leads under token ", Token(token), ", by a grant of server ",
-        Detail(server.to_string()), ", whose quarantine lasts until ", until,
+    /// A server grants a lease before its quarantine is over.
+    GrantedInQuarantine { token: u64, server: u32, until: SimTime } = [
+        "token ", Token(token), " is granted by server ", Detail(server.to_string()),
+        ", whose quarantine lasts until ", until,
     ];
 
     // leader-within
@@ -238,10 +238,9 @@ findings! {
     ];
 
     // no-late-quarantine
-    /// A server asks for a quarantine long after it was replaced.
-    LateQuarantine { token: u64, server: u32, since: SimTime } = [
-        "the holder of token ", Token(token), " has to wait, though server ",
-        Detail(server.to_string()), " has known its leases since ", since,
+    /// A candidate has to watch a past for longer than it must.
+    LateQuarantine { who: Who, since: SimTime } = [
+        who, " is told to watch the store's past, which it has watched since ", since,
     ];
 
     // takeover-within

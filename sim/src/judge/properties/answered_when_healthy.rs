@@ -104,7 +104,7 @@ impl Property for AnsweredWhenHealthy {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, end, fails, given_up, holds, n, sent, terms,
+        RENEWED, Seen, answered, at, crashed, end, fails, given_up, holds, n, sent, terms,
     };
     use super::*;
     use crate::trace::Asked;
@@ -117,7 +117,7 @@ mod tests {
 
     /// A connection that works from 12 on; these events follow.
     fn works(then: &[Seen]) -> Vec<Seen> {
-        let answer = at(12, answered(n(0), 1, Answer::Renewed));
+        let answer = at(12, answered(n(0), 1, RENEWED));
         let works = [at(10, Event::Calm), at(11, sent(n(0), 1, RENEW)), answer];
         [&works[..], then].concat()
     }
@@ -125,10 +125,7 @@ mod tests {
     #[test]
     fn a_request_without_an_answer() {
         let asked = at(20, sent(n(0), 2, RENEW));
-        holds(
-            judge(),
-            &works(&[asked.clone(), at(21, answered(n(0), 2, Answer::Renewed)), end(900)]),
-        );
+        holds(judge(), &works(&[asked.clone(), at(21, answered(n(0), 2, RENEWED)), end(900)]));
         let what = fails(judge(), &works(&[asked.clone(), at(21, given_up(n(0), 2))]));
         assert_eq!(what.to_string(), "request 2 of n0 failed in the calm");
         fails(judge(), &works(&[asked.clone(), end(900)]));

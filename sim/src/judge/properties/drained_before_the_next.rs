@@ -52,7 +52,6 @@ impl Property for DrainedBeforeTheNext {
     fn about(&self) -> About {
         About::of(PropertyName::DRAINED_BEFORE_THE_NEXT).resting_on(&[
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
             Assumption::WallClock,

@@ -130,7 +130,7 @@ impl Property for DrainsWithinBounds {
             Event::Sent { who, id, request } => {
                 let renews = match request {
                     Asked::Renew { token } => Some(token),
-                    Asked::Acquire { .. } | Asked::Release { .. } => None,
+                    Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => None,
                 };
                 self.asked.insert(who, Request { id, renews, sent_at: at });
             }

@@ -28,11 +28,7 @@ impl FailClosed {
 impl Property for FailClosed {
     fn about(&self) -> About {
         About::of(PropertyName::FAIL_CLOSED)
-            .resting_on(&[
-                Assumption::CandidateClocks,
-                Assumption::StoreClock,
-                Assumption::WallClock,
-            ])
+            .resting_on(&[Assumption::CandidateClocks, Assumption::WallClock])
             .probed()
     }
 
@@ -54,11 +50,10 @@ impl Property for FailClosed {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        at, back, elected, fails, grant, holds, kept, leader, n, probe, refuse, release, renew,
-        terms,
+        NOT, asks, at, back, elected, fails, grant, holds, kept, leader, n, probe, refuse, release,
+        renew, terms,
     };
     use super::*;
-    use crate::trace::{Answer, Asked};
 
     fn property() -> FailClosed {
         FailClosed::new(&terms())
@@ -111,7 +106,7 @@ mod tests {
         let handed_back = [at(0, grant(None, lease)), at(20, release(lease))];
         fails(property(), &[handed_back.as_slice(), &[probe(20, &[leader(n(0), 7)])]].concat());
         // Later requests that see the same record do not move its end.
-        let refused = refuse(2, Asked::Acquire { seen: 3 }, Answer::Stale, Some(back(lease)));
+        let refused = refuse(2, asks(3), NOT, Some(back(lease)));
         let later = [at(30, refused), probe(31, &[leader(n(0), 7)])];
         fails(property(), &[handed_back.as_slice(), &later].concat());
     }

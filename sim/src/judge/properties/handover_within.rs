@@ -4,16 +4,17 @@
 //! - one latency, for the hint to reach the waiting candidate;
 //! - the longer of a round trip, for a request in flight, and the spacing of requests because of hints,
 //!   on the slowest clock;
-//! - two round trips of its own: `Stale` tells it the last tenure, and the next request is granted.
+//! - two round trips of its own: one answer tells it the last tenure, and the next request is granted.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! A candidate waits if its last request is an acquire that was refused or is in flight, and if a request that
-//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate
-//! whose settings contradict the record does not wait: the store refuses it a free lease too. If no candidate waits, nothing is due; nor if the lease may have been granted to a process that is not known to
-//! wait: an acquire of a crashed process, for instance, can still arrive. Nor is anything due once a grant
-//! makes its holder wait out a quarantine, once a waiting candidate has crashed, or if some candidate's request
-//! timeout is shorter than a healthy network needs for an answer.
+//! A candidate waits if its last request is an acquire or a look that was answered or is in flight, and if a request that
+//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate that
+//! knows of a lost tenure does not wait: it watches that loss out. If no candidate waits, nothing is due; nor if the lease
+//! may have been granted to a process that is not known to wait: an acquire of a crashed process, for instance, can still
+//! arrive. Nor is anything due while the store's past is watched, once a waiting candidate has crashed, if some candidate's
+//! request timeout is shorter than a healthy network needs for an answer, or if settings contradict each other: then a
+//! lease that was handed back is watched too.
 //!
 //! Rests on clocks that were not put back, on one server at a time, and on hints being delivered. An engine
 //! without ticks delivers them to every candidate that waits in the calm. In an engine whose candidates subscribe
@@ -23,6 +24,7 @@
 use std::time::Duration;
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::asker::Asker;
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
@@ -49,7 +51,7 @@ impl HandoverWithin {
         let spacing = terms.candidates.iter().map(|limits| limits.at_most(limits.hint_spacing));
         let first_try = spacing.max().unwrap_or_default().max(2 * latency);
         let bound = latency + first_try + 4 * latency + ROUNDED * terms.tick;
-        let is_promised = terms.all_are_answered_in_time();
+        let is_promised = terms.all_are_answered_in_time() && terms.settings_agree();
         Self {
             bound,
             is_promised,
@@ -62,7 +64,10 @@ impl HandoverWithin {
     fn stepped(&mut self, at: SimTime, step: &StoreStep, state: &State) {
         match (step.request, step.answer) {
             (Asked::Release { token }, Answer::Released) if state.is_calm() && self.is_promised => {
-                let is_awaited = state.askers().any(|(_, asker)| asker.waits());
+                let knows_no_more = |seen| seen <= token;
+                let waits =
+                    |asker: &Asker| asker.waits() && asker.campaigns().is_some_and(knows_no_more);
+                let is_awaited = state.askers().any(|(_, asker)| waits(asker));
                 self.nothing_is_due();
                 if is_awaited && self.hints_may_be_lost {
                     self.handed_back = Some(token);
@@ -70,11 +75,10 @@ impl HandoverWithin {
                     self.due = Some((token, at + self.bound));
                 }
             }
-            (request, Answer::Granted { waits, .. })
-                if waits || !state.is_from_waiting(request) =>
-            {
+            (request, Answer::Granted { .. }) if !state.is_from_waiting(request) => {
                 self.nothing_is_due();
             }
+            (_, answer) if answer.past_is_watched() == Some(false) => self.nothing_is_due(),
             _ => {}
         }
     }
@@ -113,7 +117,7 @@ impl Property for HandoverWithin {
         match *event {
             // It may be the one that was about to lead.
             Event::ResignAsked { who, .. } | Event::Crashed { who }
-                if state.asker(who).acquires() =>
+                if state.asker(who).campaigns().is_some() =>
             {
                 self.nothing_is_due();
             }
@@ -132,12 +136,12 @@ impl Property for HandoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, end, fails, grant, granted, holds, kept, leads, n, release,
-        resign_asked, sent, span, step, terms,
+        NOT, Seen, answered, asks, at, back, crashed, end, fails, grant, granted, holds, kept,
+        leads, n, refuse, release, resign_asked, sent, span, terms,
     };
     use super::*;
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
+    const ACQUIRE: Asked = asks(7);
 
     /// A latency of 10, and a spacing of 18 that takes 20: 10 + 20 + 40, and 24 ticks.
     fn property() -> HandoverWithin {
@@ -149,7 +153,7 @@ mod tests {
         vec![
             at(100, Event::Calm),
             at(110, sent(n(1), 1, ACQUIRE)),
-            at(120, answered(n(1), 1, Answer::Held)),
+            at(120, answered(n(1), 1, NOT)),
             at(200, release(kept(1, 7, 900))),
         ]
     }
@@ -160,20 +164,29 @@ mod tests {
 
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
-        [at(205, sent(n(1), 2, ACQUIRE)), at(210, grant(Some(kept(1, 7, 900)), kept(2, 8, 900)))]
+        [
+            at(205, sent(n(1), 2, ACQUIRE)),
+            at(210, grant(Some(back(kept(1, 7, 900))), kept(2, 8, 900))),
+        ]
     }
 
     #[test]
-    fn a_candidate_whose_settings_contradict_does_not_wait() {
-        let refused = [
-            at(130, answered(n(1), 1, Answer::Refused)),
-            at(190, sent(n(1), 2, ACQUIRE)),
-            at(200, release(kept(1, 7, 900))),
-            end(900),
-        ];
-        let history = |refusal| [&handed_back()[..2], &[refusal], &refused[1..]].concat();
-        holds(property(), &history(refused[0].clone()));
-        fails(property(), &history(at(130, answered(n(1), 1, Answer::Held))));
+    fn nothing_is_promised_if_settings_contradict() {
+        let terms = Terms { latency_most: span(10), longest_ttl: span(1), ..terms() };
+        holds(HandoverWithin::new(&terms), &then(&[end(900)]));
+    }
+
+    #[test]
+    fn a_candidate_that_knows_of_a_lost_tenure_does_not_wait() {
+        let mut history = then(&[end(900)]);
+        history[1] = at(110, sent(n(1), 1, asks(8)));
+        holds(property(), &history);
+    }
+
+    #[test]
+    fn nothing_is_due_while_a_past_is_watched() {
+        let told = Answer::Not { past_is_watched: false };
+        holds(property(), &then(&[at(210, refuse(2, ACQUIRE, told, None)), end(900)]));
     }
 
     #[test]
@@ -218,9 +231,7 @@ mod tests {
 
     #[test]
     fn nothing_is_due_without_the_waiting_candidate() {
-        let answer = Answer::Granted { token: 8, waits: true };
-        let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
-        for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {
+        for event in [crashed(n(1)), resign_asked(n(1), None)] {
             holds(property(), &then(&[tries_again()[0].clone(), at(210, event), end(900)]));
         }
     }

@@ -1,11 +1,10 @@
-//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. The store's
-//! clock shows true time in them, unless a test says otherwise. Times are in nanoseconds.
+//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. Times are in nanoseconds.
 
 use std::time::Duration;
 
 use super::{Finding, Found, Leader, Limits, Property, State, Tally, Terms};
 use crate::plan::{NANOSECOND, SimTime, ns};
-use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
+use crate::trace::{Answer, Asked, Event, Kept, Mark, Reason, StoreStep, Who};
 
 /// One input of a property.
 #[derive(Clone, Debug)]
@@ -103,15 +102,7 @@ pub(crate) const fn span(nanos: u64) -> Duration {
 }
 
 pub(crate) fn at(at: u64, event: Event) -> Seen {
-    Seen::Event(ns(at), in_time(at, event))
-}
-
-/// The same event, with the reading of the store's clock at that time.
-pub(crate) fn in_time(at: u64, event: Event) -> Event {
-    match event {
-        Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
-        _ => event,
-    }
+    Seen::Event(ns(at), event)
 }
 
 /// The same step, at that server.
@@ -220,12 +211,22 @@ pub(crate) fn given_up(who: Who, id: u64) -> Event {
 }
 
 pub(crate) const fn granted(token: u64) -> Answer {
-    Answer::Granted { token, waits: false }
+    Answer::Granted { token }
 }
 
-/// A record of a lease that was not handed back.
-pub(crate) fn kept(holder: u128, token: u64, lease_ends: u64) -> Kept {
-    Kept { token, holder, lease_end: lease_ends, lease_ends: ns(lease_ends), released: false }
+/// Answers of a store whose past is watched.
+pub(crate) const NOT: Answer = Answer::Not { past_is_watched: true };
+pub(crate) const RENEWED: Answer = Answer::Renewed { past_is_watched: true };
+
+/// An acquire that has watched nothing.
+pub(crate) const fn asks(seen: u64) -> Asked {
+    Asked::Acquire { seen, watched: None }
+}
+
+/// A record of a lease that was not handed back. Its end is the number of its mark too: each renewal moves it.
+pub(crate) const fn kept(holder: u128, token: u64, lease_ends: u64) -> Kept {
+    let mark = Mark { holder, number: lease_ends };
+    Kept { token, mark, lease_ends: ns(lease_ends), released: false }
 }
 
 /// The same record, handed back.
@@ -241,26 +242,29 @@ pub(crate) fn step(
     before: Option<Kept>,
     after: Option<Kept>,
 ) -> Event {
-    Event::Store(StoreStep { server: 0, now: 0, holder, request, answer, before, after })
+    Event::Store(StoreStep { server: 0, holder, request, answer, before, after })
 }
 
-/// A grant of `after` to its holder, which knew the record before.
+/// A grant of `after` to its holder, which knew and had watched the record before.
 pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
     let seen = before.map_or(0, |kept| kept.token);
-    step(after.holder, Asked::Acquire { seen }, granted(after.token), before, Some(after))
+    let watched = before.filter(|kept| !kept.released).map(|kept| kept.mark);
+    let request = Asked::Acquire { seen, watched };
+    step(after.mark.holder, request, granted(after.token), before, Some(after))
 }
 
 /// A renewal of its lease by the holder.
 pub(crate) fn renew(before: Kept, lease_ends: u64) -> Event {
-    let after = Kept { lease_end: lease_ends, lease_ends: ns(lease_ends), ..before };
+    let after = kept(before.mark.holder, before.token, lease_ends);
     let request = Asked::Renew { token: before.token };
-    step(before.holder, request, Answer::Renewed, Some(before), Some(after))
+    let after = Kept { released: before.released, ..after };
+    step(before.mark.holder, request, RENEWED, Some(before), Some(after))
 }
 
 /// A release of its lease by the holder.
 pub(crate) fn release(before: Kept) -> Event {
     let request = Asked::Release { token: before.token };
-    step(before.holder, request, Answer::Released, Some(before), Some(back(before)))
+    step(before.mark.holder, request, Answer::Released, Some(before), Some(back(before)))
 }
 
 /// A request that changes nothing.

@@ -282,7 +282,7 @@ mod tests {
         let only: PropertyName = PropertyName::FAIL_CLOSED;
         let judge = Judge::new(&terms(), &[], Some(&[only]));
         assert_eq!(judged(&judge), [PropertyName::FAIL_CLOSED]);
-        let judge = Judge::new(&terms(), &[Assumption::StoreClock], Some(&[only]));
+        let judge = Judge::new(&terms(), &[Assumption::CandidateClocks], Some(&[only]));
         assert!(judged(&judge).is_empty());
     }
 

@@ -94,14 +94,14 @@ impl Candidate {
                 self.handed_back = self.handed_back.max(token);
                 self.owes = self.owes.filter(|owed| *owed > self.handed_back);
             }
-            Asked::Renew { .. } => {}
+            Asked::Look { .. } | Asked::Renew { .. } => {}
         }
         Ok(())
     }
 
     fn answered(&mut self, id: u64, answer: Option<Answer>) {
         match answer {
-            Some(Answer::Granted { token, .. }) if self.resigned && id == self.acquire => {
+            Some(Answer::Granted { token }) if self.resigned && id == self.acquire => {
                 self.is_over(token);
             }
             // The lease is no longer its own.
@@ -142,7 +142,7 @@ impl Property for LeasesHandedBack {
             Event::Started { who } => {
                 self.candidates.remove(who);
             }
-            Event::Elected { who, .. } | Event::Quarantined { who } => {
+            Event::Elected { who, .. } => {
                 self.candidates.of(who).wins(who)?;
             }
             Event::SteppedDown { who, token, reason, .. }
@@ -159,12 +159,12 @@ impl Property for LeasesHandedBack {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, elected, fails, granted, holds, n, sent, span, stepped_down,
-        terms,
+        Seen, answered, asks, at, compares, elected, fails, granted, holds, n, sent, span,
+        stepped_down, terms,
     };
     use super::*;
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 0 };
+    const ACQUIRE: Asked = asks(0);
     const RESIGN: Event = Event::ResignAsked { who: Who { node: 0, life: 0 }, hold_off: None };
 
     fn judge() -> LeasesHandedBack {
@@ -223,7 +223,6 @@ mod tests {
         fails(judge(), &then(&[sent(n(0), 3, ACQUIRE)]));
         let what = fails(judge(), &then(&[elected(n(0), 7, 90)]));
         assert_eq!(what.to_string(), "n0 takes the lead after it has resigned");
-        fails(judge(), &then(&[Event::Quarantined { who: n(0) }]));
     }
 
     #[test]

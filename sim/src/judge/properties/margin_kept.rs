@@ -47,11 +47,8 @@ impl MarginKept {
 
 impl Property for MarginKept {
     fn about(&self) -> About {
-        About::of(PropertyName::MARGIN_KEPT).resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::StoreClock,
-            Assumption::WallClock,
-        ])
+        About::of(PropertyName::MARGIN_KEPT)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::WallClock])
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {

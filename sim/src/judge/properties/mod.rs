@@ -56,7 +56,7 @@ pub use judge::{Judge, Violation};
 pub use name::{PropertyName, UnknownProperty};
 pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
-use terms::{counted_by_fastest_clock, on_fastest_clock, on_slowest_clock};
+use terms::{on_fastest_clock, on_slowest_clock};
 
 /// A statement that must hold in every run.
 pub trait Property {

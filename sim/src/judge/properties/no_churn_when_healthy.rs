@@ -9,9 +9,7 @@
 //! shorter than a healthy network needs for an answer; and candidates without a lead.
 //!
 //! Rests on clocks that keep their rates from the calm on, and on none of them having been put back: a
-//! candidate's clock would still be behind the time that it has already shown. And on one server at a time: a
-//! candidate that was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the
-//! calm.
+//! candidate's clock would still be behind the time that it has already shown. And on one server at a time.
 
 use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
@@ -47,8 +45,8 @@ impl NoChurnWhenHealthy {
             return;
         }
         match (request, answer) {
-            (Asked::Acquire { .. }, Answer::Granted { token, .. })
-            | (Asked::Renew { token }, Answer::Renewed) => *self.confirmed.of(who) = token,
+            (Asked::Acquire { .. }, Answer::Granted { token })
+            | (Asked::Renew { token }, Answer::Renewed { .. }) => *self.confirmed.of(who) = token,
             _ => {}
         }
     }
@@ -72,7 +70,6 @@ impl Property for NoChurnWhenHealthy {
     fn about(&self) -> About {
         About::of(PropertyName::NO_CHURN_WHEN_HEALTHY).resting_on(&[
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
             Assumption::Processor,
@@ -112,8 +109,8 @@ impl Property for NoChurnWhenHealthy {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed,
-        resign_asked, sent, span, stepped_down, terms,
+        RENEWED, Seen, answered, asks, at, crashed, elected, fails, granted, holds, leads, n,
+        renewed, resign_asked, sent, span, stepped_down, terms,
     };
     use super::*;
     use crate::plan::ns;
@@ -131,7 +128,7 @@ mod tests {
             at(5, elected(n(0), 7, 90)),
             at(10, Event::Calm),
             at(sent_at, sent(n(0), 3, RENEW)),
-            at(30, answered(n(0), 3, Answer::Renewed)),
+            at(30, answered(n(0), 3, RENEWED)),
             at(30, renewed(n(0), 7, 120)),
         ];
         history.sort_by_key(|seen| if let Seen::Event(at, _) = seen { *at } else { ns(0) });
@@ -161,7 +158,7 @@ mod tests {
     fn a_leader_elected_in_the_calm_stays() {
         let history = [
             at(10, Event::Calm),
-            at(11, sent(n(0), 3, Asked::Acquire { seen: 0 })),
+            at(11, sent(n(0), 3, asks(0))),
             at(12, answered(n(0), 3, granted(7))),
             at(12, elected(n(0), 7, 100)),
             at(90, stepped_down(n(0), 7, Reason::Expired)),

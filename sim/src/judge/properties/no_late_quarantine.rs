@@ -1,61 +1,73 @@
-//! **Theorem (G8, after a restart).** Once a server has carried out a grant or a renewal, and
-//! `(longest TTL + longest quarantine) / (1 - rho)` of true time have passed since, no holder of its later grants
-//! has to wait: a restart costs a quarantine soon after it, but none at a handover much later.
+//! **Theorem (G8, after a restart).** A past is watched once. A candidate that has been told of a past, and asks for the
+//! lease or renews it `max(longest TTL, longest quarantine) / (1 - rho)` of true time later, is not told of it again: that
+//! request has told the store that it was watched. So a restart costs a quarantine soon after it, but none at a
+//! handover much later.
 //!
-//! The grant has set `known_since` to its own time. The renewal has set it to the longest TTL after its own
-//! time, unless it was set before. Either way the server has counted past `known_since + quarantine` by then:
-//! its clock is not slower than `1 - rho`. Readings are rounded down: two ticks are allowed.
+//! Another server begins another past, and so does an acquire of a candidate that knows a higher token than the store;
+//! a candidate whose machine was suspended begins its watches anew. Readings are rounded down: two ticks are allowed.
 //!
-//! A grant to a candidate that knows a higher token than the server restarts the quarantine.
-//!
-//! Rests on a store's clock that is not slow and is not put back ([`Waits`](Assumption::Waits)).
+//! Rests on clocks of candidates that are not slow and were not put back, on one server at a time, and on a process
+//! that lives once.
 
 use std::time::Duration;
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Asked, Event, StoreStep};
+use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::trace::{Answer, Asked, Event, Who};
 
-/// A server that granted or renewed a lease long ago makes no holder wait.
+/// Nobody watches a past for longer than it must.
 #[derive(Debug)]
 pub(super) struct NoLateQuarantine {
     bound: Duration,
-    /// The time at which each server first granted or renewed a lease, or last learned of a loss.
-    known_from: Recent<u32, Option<SimTime>>,
+    /// Since when each candidate has known of the present past.
+    told: Recent<Who, SimTime>,
+    /// The last request of each candidate since that past began.
+    sent: Recent<Who, Sent>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    id: u64,
+    at: SimTime,
+    /// Whether it tells the store what the candidate has watched.
+    tells: bool,
 }
 
 impl NoLateQuarantine {
     pub(super) fn new(terms: &Terms) -> Self {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
-        let waits = terms.longest_ttl + terms.longest_quarantine;
+        let waits = terms.longest_ttl.max(terms.longest_quarantine);
         let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0)) + 2 * terms.tick;
-        Self { bound, known_from: Recent::default() }
+        Self { bound, told: Recent::default(), sent: Recent::default() }
     }
 
-    fn stepped(&mut self, at: SimTime, step: &StoreStep, tally: &mut Tally) -> Found {
-        let known_from = self.known_from.of(step.server);
-        match (step.request, step.answer) {
-            (Asked::Acquire { seen }, Answer::Granted { token, waits }) => {
-                let last = step.before.map_or(0, |record| record.token);
-                let began = *known_from.get_or_insert(at);
-                let is_late = at > began + self.bound;
-                tally.count(seen <= last && is_late);
-                if seen > last {
-                    *known_from = Some(at);
-                } else if waits && is_late {
-                    return Err(Finding::LateQuarantine {
-                        token,
-                        server: step.server,
-                        since: began,
-                    });
-                }
+    /// The store has another past: answers to requests that were sent before tell of either.
+    fn begins_anew(&mut self) {
+        (self.told, self.sent) = (Recent::default(), Recent::default());
+    }
+
+    fn answered(
+        &mut self,
+        at: SimTime,
+        (who, id): (Who, u64),
+        answer: Answer,
+        tally: &mut Tally,
+    ) -> Found {
+        let Some(past_is_watched) = answer.past_is_watched() else { return Ok(()) };
+        let Some(sent) = self.sent.get(who).filter(|sent| sent.id == id) else { return Ok(()) };
+        if let Some(&since) = self.told.get(who) {
+            let is_late = sent.tells && sent.at > since + self.bound;
+            tally.count(is_late);
+            if is_late && !past_is_watched {
+                return Err(Finding::LateQuarantine { who, since });
             }
-            (Asked::Renew { .. }, Answer::Renewed) => {
-                known_from.get_or_insert(at);
-            }
-            _ => {}
+        }
+        if past_is_watched {
+            self.told.remove(who);
+        } else if self.told.get(who).is_none() {
+            self.told.insert(who, at);
         }
         Ok(())
     }
@@ -63,95 +75,106 @@ impl NoLateQuarantine {
 
 impl Property for NoLateQuarantine {
     fn about(&self) -> About {
-        About::of(PropertyName::NO_LATE_QUARANTINE).resting_on(&[Assumption::Waits])
+        About::of(PropertyName::NO_LATE_QUARANTINE).resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::LossIsFinal,
+            Assumption::OneMemory,
+        ])
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
-        match event {
-            Event::Store(step) => self.stepped(at, step, tally),
-            Event::Elsewhere { server, knew_more, .. } => {
-                let known_from = self.known_from.of(*server);
-                if *knew_more || known_from.is_none() {
-                    *known_from = Some(at);
-                }
-                Ok(())
+        match *event {
+            Event::Sent { who, id, request } => {
+                let tells = matches!(request, Asked::Acquire { .. } | Asked::Renew { .. });
+                self.sent.insert(who, Sent { id, at, tells });
             }
-            _ => Ok(()),
+            Event::Answered { who, id, answer: Some(answer) } => {
+                return self.answered(at, (who, id), answer, tally);
+            }
+            Event::StoreCrashed { .. } | Event::Elsewhere { knew_more: true, .. } => {
+                self.begins_anew();
+            }
+            Event::Store(ref step) => {
+                let last = step.before.map_or(0, |record| record.token);
+                if let Asked::Acquire { seen, .. } = step.request
+                    && seen > last
+                {
+                    self.begins_anew();
+                }
+            }
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
+                self.told.retain(|who| who.node != node);
+            }
+            Event::Crashed { who } => {
+                self.told.remove(who);
+                self.sent.remove(who);
+            }
+            _ => {}
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, back, by_server, fails, grant, holds, kept, renew, span, step, terms,
+        Seen, answered, at, compares, crashed, fails, holds, n, refuse, sent, span, store_crashed,
+        terms,
     };
     use super::*;
 
-    /// 63 and 27 at a tenth of drift, and two ticks: no holder waits from 103 on.
+    const ASKS: Asked = Asked::Acquire { seen: 7, watched: None };
+    const TOLD: Answer = Answer::Not { past_is_watched: false };
+
+    /// 90 at a tenth of drift, and two ticks: 102.
     fn property() -> NoLateQuarantine {
-        let terms = Terms { longest_ttl: span(63), longest_quarantine: span(27), ..terms() };
+        let terms = Terms { longest_ttl: span(63), longest_quarantine: span(90), ..terms() };
         NoLateQuarantine::new(&terms)
     }
 
-    fn waits(seen: u64) -> Event {
-        let (before, after) = (back(kept(1, 7, 900)), kept(2, 8.max(seen + 1), 900));
-        let answer = Answer::Granted { token: after.token, waits: true };
-        step(2, Asked::Acquire { seen }, answer, Some(before), Some(after))
-    }
-
-    /// Server 1 has replaced another one, and renews its lease at 1,000.
-    fn renewed() -> Vec<Seen> {
-        vec![
-            at(0, grant(None, kept(1, 7, 900))),
-            at(1_000, by_server(1, renew(kept(1, 7, 1_100), 1_200))),
-        ]
-    }
-
-    fn then(what: Seen) -> Vec<Seen> {
-        [renewed(), vec![what]].concat()
+    /// Told at 1,000, and once more in the answer to a request that was sent at that time.
+    fn told_again(between: &[Event], sent_at: u64, request: Asked, answer: Answer) -> Vec<Seen> {
+        let mut history = vec![at(990, sent(n(0), 1, ASKS)), at(1_000, answered(n(0), 1, TOLD))];
+        history.extend(between.iter().map(|event| at(1_001, event.clone())));
+        history.push(at(sent_at, sent(n(0), 2, request)));
+        history.push(at(sent_at + 10, answered(n(0), 2, answer)));
+        history
     }
 
     #[test]
-    fn a_wait_soon_after_the_restart_is_right() {
-        holds(property(), &then(at(1_102, by_server(1, waits(7)))));
-    }
-
-    #[test]
-    fn a_wait_long_after_the_first_renewal_fails() {
-        let what = fails(property(), &then(at(1_103, by_server(1, waits(7)))));
+    fn a_past_that_was_watched_for_long_enough_is_told_again() {
+        holds(property(), &told_again(&[], 1_102, ASKS, TOLD));
+        let what = fails(property(), &told_again(&[], 1_103, ASKS, TOLD));
         assert_eq!(
             what.to_string(),
-            "the holder of token 8 has to wait, though server 1 has known its leases since 1µs"
+            "n0 is told to watch the store's past, which it has watched since 1µs"
         );
+        let renews = (Asked::Renew { token: 7 }, Answer::Renewed { past_is_watched: false });
+        fails(property(), &told_again(&[], 1_103, renews.0, renews.1));
     }
 
     #[test]
-    fn the_first_grant_counts_too() {
-        let first = at(2_000, by_server(2, waits(7)));
-        holds(property(), &[first.clone(), at(2_102, by_server(2, waits(7)))]);
-        fails(property(), &[first, at(2_103, by_server(2, waits(7)))]);
+    fn answers_that_keep_the_promise_are_counted() {
+        let watched = Answer::Not { past_is_watched: true };
+        assert_eq!(compares(property(), &told_again(&[], 1_103, ASKS, watched)), 1);
+        assert_eq!(compares(property(), &told_again(&[], 1_102, ASKS, watched)), 0);
     }
 
     #[test]
-    fn grants_and_losses_of_other_elections_count() {
-        let elsewhere =
-            |at_ns, knew_more| at(at_ns, Event::Elsewhere { server: 2, granted: true, knew_more });
-        let late = at(2_103, by_server(2, waits(7)));
-        fails(property(), &[elsewhere(2_000, false), late.clone()]);
-        fails(property(), &[elsewhere(2_000, false), elsewhere(2_001, false), late.clone()]);
-        holds(property(), &[elsewhere(2_000, false), elsewhere(2_001, true), late]);
+    fn a_look_tells_the_store_nothing() {
+        let (look, at) = (Asked::Look { seen: 7 }, Answer::At { past_is_watched: false });
+        holds(property(), &told_again(&[], 1_103, look, at));
     }
 
     #[test]
-    fn each_server_counts_for_itself() {
-        holds(property(), &then(at(9_000, by_server(2, waits(7)))));
-    }
-
-    #[test]
-    fn a_proven_loss_restarts_the_quarantine() {
-        let lost = at(5_000, by_server(1, waits(9)));
-        holds(property(), &[then(lost.clone()), vec![at(5_102, by_server(1, waits(7)))]].concat());
-        fails(property(), &[then(lost), vec![at(5_103, by_server(1, waits(7)))]].concat());
+    fn another_past_is_watched_anew() {
+        let knew_more = Event::Elsewhere { server: 0, knew_more: true };
+        let lost = refuse(2, Asked::Acquire { seen: 9, watched: None }, TOLD, None);
+        let suspended = Event::Fault { kind: FaultKind::Suspend, node: Some(0) };
+        for event in [store_crashed(true), knew_more, lost, suspended, crashed(n(0))] {
+            holds(property(), &told_again(&[event], 1_103, ASKS, TOLD));
+        }
+        let elsewhere = Event::Elsewhere { server: 0, knew_more: false };
+        fails(property(), &told_again(&[elsewhere], 1_103, ASKS, TOLD));
     }
 }

@@ -73,7 +73,7 @@ impl Property for NoReleaseUnderWork {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{at, crashed, fails, holds, n, sent, work_began, work_ended};
+    use super::super::history::{asks, at, crashed, fails, holds, n, sent, work_began, work_ended};
     use super::*;
 
     fn hands_back(who: Who, token: u64) -> Event {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_campaign_under_work() {
-        let campaigns = |who| sent(who, 1, Asked::Acquire { seen: 7 });
+        let campaigns = |who| sent(who, 1, asks(7));
         let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(0)))];
         let what = fails(NoReleaseUnderWork::default(), &history);
         assert_eq!(what.to_string(), "n0 campaigns while it works under token 7");

@@ -3,15 +3,14 @@
 //! of the design) allows:
 //!
 //! - a new token comes from an acquire alone, by its holder, if the lease was vacant and the holder
-//!   knew the last tenure; it is above every token that either of them knew;
-//! - a live lease is extended by its own holder only, never moves back, and is handed back only by its
-//!   own holder and token;
-//! - a lease that has ended or was handed back is never made live again under the same token;
+//!   knew the last tenure, or if the holder says that it has watched exactly the lease's mark; it is above every token
+//!   that either of them knew;
+//! - a lease is extended by its own holder only, and is handed back only by its own holder and token;
+//! - a lease that was handed back is never made live again under the same token;
 //! - every refusal is right, and changes nothing; and nothing changes between steps, except if the
 //!   store loses its data.
 //!
-//! Rests on nothing that a plan can break: it is always judged. Each server is judged separately, by its
-//! own clock. The record of a server that replaces another one is not known until its first step, unless it has
+//! Rests on nothing that a plan can break: it is always judged. Each server is judged separately. The record of a server that replaces another one is not known until its first step, unless it has
 //! all acknowledged data.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
@@ -93,7 +92,7 @@ impl OwnLeaseOnly {
     }
 }
 
-/// Compares without the end in true time, which the engine works out: a step of the store's clock changes it.
+/// Compares without the end in true time, which the engine works out.
 fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
     let timeless = |kept: Kept| Kept { lease_ends: SimTime::START, ..kept };
     one.map(timeless) == other.map(timeless)
@@ -101,83 +100,70 @@ fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
 
 /// The table of section 4, row by row.
 pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
-    let live = step.before.filter(|lease| lease.is_live(step.now));
-    let own = live.filter(|lease| lease.holder == step.holder);
+    let own = step.before.filter(|lease| !lease.released && lease.mark.holder == step.holder);
+    let own_tenure = |token| own.filter(|lease| lease.token == token);
     let last = step.before.map_or(0, |record| record.token);
     match (step.request, step.answer) {
-        (Asked::Acquire { .. }, Answer::Granted { token, .. }) if own.is_some() => {
-            let same = own.is_some_and(|lease| lease.token == token && extends(lease, step.after));
+        (Asked::Acquire { .. }, Answer::Granted { token }) if own.is_some() => {
+            let same = own_tenure(token).is_some_and(|lease| extends(lease, step.after));
             ensure(same, "a repeated grant keeps its token, and extends its lease at most")
         }
-        (Asked::Acquire { seen }, Answer::Granted { token, .. }) => {
-            ensure(live.is_none(), "granted while another holder's lease is live")?;
-            ensure(seen >= last, "granted to a candidate that does not know the last tenure")?;
+        (Asked::Acquire { seen, watched }, Answer::Granted { token }) => {
+            let vacant = step.before.is_none_or(|record| record.released && seen >= last);
+            let taken = step.before.is_some_and(|record| watched == Some(record.mark));
+            ensure(vacant || taken, "granted a lease that is neither vacant nor watched")?;
             ensure(token > last.max(seen), "granted a token that is not above all known ones")?;
-            ensure(
-                begins(step.now, step.holder, token, step.after),
-                "the record differs from the grant",
-            )
+            ensure(begins(step.holder, token, step.after), "the record differs from the grant")
         }
-        (Asked::Acquire { .. }, Answer::Held) => {
-            ensure(
-                live.is_some() && own.is_none(),
-                "refused as held, but no other candidate holds it",
-            )?;
+        (Asked::Acquire { seen, .. }, Answer::Not { past_is_watched }) => {
+            let must_wait = !past_is_watched || seen > last;
+            ensure(own.is_none() || must_wait, "refused its own lease")?;
             unchanged(step)
         }
-        // The record of the trace contains no settings: `contract.rs` and its tests say when this is right.
-        (Asked::Acquire { .. }, Answer::Refused) => {
-            ensure(
-                step.before.is_some() && own.is_none(),
-                "refused, but there are no settings to contradict",
-            )?;
-            unchanged(step)
-        }
-        (Asked::Acquire { seen }, Answer::Stale) => {
-            ensure(live.is_none() && seen < last, "refused as stale, but it is not")?;
-            unchanged(step)
-        }
-        (Asked::Renew { token }, Answer::Renewed) => {
-            let own = own.filter(|lease| lease.token == token);
-            let extended = own.is_some_and(|lease| extends(lease, step.after));
-            ensure(extended, "a renewal extends its own live lease only")
+        (Asked::Renew { token }, Answer::Renewed { .. }) => {
+            let extended = own_tenure(token).is_some_and(|lease| extends(lease, step.after));
+            ensure(extended, "a renewal extends its own lease only")
         }
         (Asked::Renew { token }, Answer::Superseded) => {
-            let own = own.filter(|lease| lease.token == token);
-            ensure(own.is_none(), "superseded, but its lease is live")?;
+            ensure(own_tenure(token).is_none(), "superseded, but it holds the lease")?;
             unchanged(step)
         }
         (Asked::Release { token }, Answer::Released) => {
-            let own = own.filter(|lease| lease.token == token);
-            let back = own.map(|lease| Kept { released: true, ..lease });
+            let back = own_tenure(token).map(|lease| Kept { released: true, ..lease });
             ensure(
                 back.is_some() && same(back, step.after),
-                "a release hands back its own live lease only",
+                "a release hands back its own lease only",
             )
         }
         (Asked::Release { token }, Answer::NotHeld) => {
-            let own = own.filter(|lease| lease.token == token);
-            ensure(own.is_none(), "refused as not held, but its lease is live")?;
+            ensure(own_tenure(token).is_none(), "refused as not held, but it holds the lease")?;
             unchanged(step)
         }
-        (_, Answer::Other) => unchanged(step),
-        (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => {
-            Err("an answer to another kind of request")
-        }
+        (Asked::Look { .. }, Answer::At { .. }) | (_, Answer::Other) => unchanged(step),
+        (
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
+            _,
+        ) => Err("an answer to another kind of request"),
     }
 }
 
-/// The same tenure, its lease not shorter.
+/// The same tenure, its mark not that of an earlier request.
 fn extends(lease: Kept, after: Option<Kept>) -> bool {
     after.is_some_and(|after| {
-        after.lease_end >= lease.lease_end
-            && after == Kept { lease_end: after.lease_end, lease_ends: after.lease_ends, ..lease }
+        let (mark, lease_ends) = (after.mark, after.lease_ends);
+        mark.number >= lease.mark.number
+            && mark.holder == lease.mark.holder
+            && after == Kept { mark, lease_ends, ..lease }
     })
 }
 
-/// A new tenure's live lease.
-fn begins(now: u64, holder: u128, token: u64, after: Option<Kept>) -> bool {
-    after.is_some_and(|after| after.is_live(now) && after.holder == holder && after.token == token)
+/// A new tenure's lease.
+fn begins(holder: u128, token: u64, after: Option<Kept>) -> bool {
+    after
+        .is_some_and(|after| !after.released && after.mark.holder == holder && after.token == token)
 }
 
 fn unchanged(step: &StoreStep) -> Result<(), Broken> {

@@ -35,7 +35,9 @@ impl RenewsInTime {
         let limits = self.terms.limits_of(who);
         let takes = match request {
             // It leads because of this request, so the answer has arrived.
-            Asked::Acquire { .. } | Asked::Release { .. } => limits.renew_interval,
+            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => {
+                limits.renew_interval
+            }
             Asked::Renew { .. } => {
                 let again = limits.request_timeout + limits.retry_most;
                 limits.renew_interval.max(again)
@@ -106,7 +108,7 @@ impl Property for RenewsInTime {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, end, fails, holds, leads, leads_no_more, n, sent, span, terms,
+        Seen, asks, at, crashed, end, fails, holds, leads, leads_no_more, n, sent, span, terms,
     };
     use super::*;
 
@@ -121,7 +123,7 @@ mod tests {
 
     /// A grant by a request that was sent at 10, and a lead from 20 on; these events follow.
     fn led(then: &[Seen]) -> Vec<Seen> {
-        let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(20, leads(n(0), 7))];
+        let begins = [at(10, sent(n(0), 1, asks(6))), at(20, leads(n(0), 7))];
         [&begins[..], then].concat()
     }
 
@@ -167,7 +169,7 @@ mod tests {
         fails(judge(), &led(&[stops(0), renew(300), end(409)]));
         fails(judge(), &led(&[stops(1), end(900)]));
         // Nor after it resumes and leads: its last request may have failed meanwhile.
-        let asks = at(10, sent(n(0), 1, Asked::Acquire { seen: 6 }));
+        let asks = at(10, sent(n(0), 1, asks(6)));
         let pauses = at(20, Event::Fault { kind: FaultKind::Pause, node: Some(0) });
         holds(judge(), &[asks, pauses, at(20, leads(n(0), 7)), end(900)]);
         let other = at(60, Event::Fault { kind: FaultKind::Partition, node: Some(0) });
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn after_a_quarantine_a_renewal_is_due_soon() {
-        let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(500, leads(n(0), 7))];
+        let begins = [at(10, sent(n(0), 1, asks(6))), at(500, leads(n(0), 7))];
         holds(judge(), &[&begins[..], &[renew(508)]].concat());
         fails(judge(), &[&begins[..], &[renew(509)]].concat());
     }

@@ -20,12 +20,8 @@ use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// The assumptions of the theorem.
-pub(in crate::judge) const RESTS_ON: &[Assumption] = &[
-    Assumption::CandidateClocks,
-    Assumption::StoreClock,
-    Assumption::Waits,
-    Assumption::LossIsFinal,
-];
+pub(in crate::judge) const RESTS_ON: &[Assumption] =
+    &[Assumption::CandidateClocks, Assumption::Waits, Assumption::LossIsFinal];
 
 /// There are never two leaders at once.
 #[derive(Debug, Default)]

@@ -86,7 +86,7 @@ impl Property for StaysOut {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, compares, fails, holds, n, resign_asked, sent, terms, withdrawn,
+        Seen, asks, at, compares, fails, holds, n, resign_asked, sent, terms, withdrawn,
     };
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn campaigns(when: u64, node: usize) -> Seen {
-        at(when, sent(n(node), 1, Asked::Acquire { seen: 7 }))
+        at(when, sent(n(node), 1, asks(7)))
     }
 
     #[test]

@@ -1,46 +1,44 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease has ended by
-//! itself, as a crashed leader's does, if another candidate waits for it: within
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a leader has stopped renewing
+//! without handing its lease back, as a crashed leader does, if another candidate waits for it: from the first answer
+//! that shows the waiting candidate the lease's last mark, within
 //!
-//! - the jitter, of at most 5 ms, by which waiting candidates spread their requests;
-//! - a round trip for the request, and one for the answer that it waits by: the end of the lease in that answer
-//!   is as old as that;
-//! - the error of both clocks while it waits for that end, or for its poll bound, if that is sooner.
+//! - the TTL, for which it watches the mark, and a jitter by which waiting candidates spread their requests, both on the
+//!   slowest clock;
+//! - a round trip for the request, and one for a request in flight.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! The time counts from the last answer of a waiting candidate: `Held`, by the record that the store still has. A
-//! renewal or a release makes it void, and so does a grant with a quarantine, or one to a process that is
+//! The time counts from the first answer in the calm that shows the record that the store still has. A
+//! renewal or a release makes it void, and so does a past that is not watched yet, a candidate that knows of a lost
+//! tenure, or a grant to a process that is
 //! not known to wait; and nothing is due if some candidate's request timeout is shorter
-//! than a healthy network needs for an answer. `handover-within` is the same theorem for leases that were handed back.
+//! than a healthy network needs for an answer, or if settings contradict each other: then a lease is watched for longer.
+//! `handover-within` is the same theorem for leases that were handed back.
 //!
 //! Rests on clocks that are not stepped, and on one server at a time.
 
 use std::time::Duration;
 
 use super::due::Due;
-use super::{
-    About, Found, Property, PropertyName, State, Tally, Terms, counted_by_fastest_clock,
-    on_slowest_clock,
-};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
 use crate::judge::finding::Finding;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Event, StoreStep, Who};
+use crate::trace::{Answer, Event, Mark, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u32 = 24;
-/// The largest jitter of the requests of waiting candidates.
-const JITTER: Duration = Duration::from_millis(5);
-/// The least wait after an answer `Held`, also if nothing is left of the lease.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// A lease that has ended is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
-    /// Whether every candidate gets its answers in time, if there are no faults.
+    /// Whether every candidate gets its answers in time, if there are no faults, and watches no lease for longer than a
+    /// TTL.
     is_promised: bool,
-    /// The latest time for the next lead after the last answer of each candidate, unless the lease in that answer is
-    /// renewed.
+    /// The mark that each candidate has seen, while something is due.
+    seen: Recent<Who, Option<Mark>>,
+    /// The latest time for the next lead after the first answer that showed a candidate the lease's mark.
     due: Due,
 }
 
@@ -48,7 +46,8 @@ impl TakeoverWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             terms: terms.clone(),
-            is_promised: terms.all_are_answered_in_time(),
+            is_promised: terms.all_are_answered_in_time() && terms.settings_agree(),
+            seen: Recent::default(),
             due: Due::default(),
         }
     }
@@ -65,22 +64,38 @@ impl TakeoverWithin {
         if !asker.asked_last(id) {
             return;
         }
-        let knows = asker.is_settled && asker.sent_at > state.changed_at();
-        match (answer, state.record()) {
+        let shown = state.record().filter(|kept| {
+            let is_present = asker.is_settled && asker.sent_at > state.changed_at();
+            is_present && !kept.released && asker.campaigns().is_some_and(|seen| seen <= kept.token)
+        });
+        match (answer, shown) {
             (Some(Answer::Granted { .. }), _) => {}
-            (Some(Answer::Held), Some(kept)) if knows && self.is_promised => {
-                let left = kept.lease_ends.since(asker.sent_at);
-                self.due.set(who, at + taken_up(&self.terms, who, left));
+            (
+                Some(Answer::Not { past_is_watched: true } | Answer::At { past_is_watched: true }),
+                Some(kept),
+            ) if self.is_promised => {
+                if self.seen.insert(who, Some(kept.mark)) != Some(Some(kept.mark)) {
+                    self.due.set(who, at + self.taken_up(who));
+                }
             }
             _ => {
                 self.due.end(who);
+                self.seen.remove(who);
             }
         }
     }
 
+    /// The longest time from the first answer that shows the last mark to the next lead.
+    fn taken_up(&self, who: Who) -> Duration {
+        let terms = &self.terms;
+        let limits = terms.limits_of(who);
+        let waits = terms.longest_ttl + terms.longest_jitter;
+        on_slowest_clock(waits, limits.drift_ppm) + 4 * terms.latency_most + ROUNDED * terms.tick
+    }
+
     fn stepped(&mut self, step: &StoreStep, state: &State) {
         let is_taken_up = match step.answer {
-            Answer::Granted { waits: false, .. } => state.is_from_waiting(step.request),
+            Answer::Granted { .. } => state.is_from_waiting(step.request),
             _ => false,
         };
         if step.after != state.record() && !is_taken_up {
@@ -90,16 +105,8 @@ impl TakeoverWithin {
 
     fn nothing_is_due(&mut self) {
         self.due.retain(|_| false);
+        self.seen = Recent::default();
     }
-}
-
-/// The longest time from an answer `Held` to the next lead, if that much was left of the lease when the waiting
-/// candidate sent its request.
-fn taken_up(terms: &Terms, who: Who, left: Duration) -> Duration {
-    let limits = terms.limits_of(who);
-    let by_store = counted_by_fastest_clock(left, limits.drift_ppm);
-    let waits = (by_store.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
-    on_slowest_clock(waits, limits.drift_ppm) + 2 * terms.latency_most + ROUNDED * terms.tick
 }
 
 impl Property for TakeoverWithin {
@@ -107,7 +114,6 @@ impl Property for TakeoverWithin {
         About::of(PropertyName::TAKEOVER_WITHIN).timed().resting_on(&[
             Assumption::Waits,
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::LossIsFinal,
             Assumption::Processor,
         ])
@@ -125,10 +131,11 @@ impl Property for TakeoverWithin {
             Event::Answered { who, id, answer } => self.answered(at, (who, id), answer, state),
             Event::ResignAsked { who, .. } | Event::Crashed { who } => {
                 // It may be the one that was about to lead.
-                if state.asker(who).acquires() {
+                if state.asker(who).campaigns().is_some() {
                     self.nothing_is_due();
                 }
                 self.due.end(who);
+                self.seen.remove(who);
             }
             Event::Store(ref step) => self.stepped(step, state),
             Event::Leads { .. } => {
@@ -144,52 +151,54 @@ impl Property for TakeoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, crashed, end, fails, grant, holds, kept, leads, millis, n,
-        release, renew, resign_asked, sent, step, terms,
+        NOT, Seen, answered, asks, at, compares, crashed, end, fails, grant, holds, kept, leads,
+        millis, n, refuse, release, renew, resign_asked, sent, terms,
     };
     use super::super::{Limits, Terms};
     use super::*;
     use crate::trace::{Asked, Kept};
 
-    const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
+    const ACQUIRE: Asked = asks(7);
 
-    /// A latency of 1 ms, and clocks that may be off by a tenth.
-    fn of(latency_ms: u64, poll_bound_ms: u64) -> TakeoverWithin {
+    /// A TTL of 90 ms and a jitter of 5 ms, clocks that may be off by a tenth, and a latency of 1 ms.
+    fn with(changes: impl FnOnce(&mut Terms)) -> TakeoverWithin {
         let limits = Limits {
             drift_ppm: 100_000,
-            poll_bound: Duration::from_millis(poll_bound_ms),
             request_timeout: Duration::from_millis(10),
             ..Limits::default()
         };
-        let terms = Terms {
+        let mut terms = Terms {
             candidates: vec![limits; 4],
-            latency_most: Duration::from_millis(latency_ms),
+            quarantine: Duration::from_millis(90),
+            longest_ttl: Duration::from_millis(90),
+            longest_jitter: Duration::from_millis(5),
+            latency_most: Duration::from_millis(1),
             ..terms()
         };
+        changes(&mut terms);
         TakeoverWithin::new(&terms)
     }
 
     fn property() -> TakeoverWithin {
-        of(1, 1_000)
+        with(|_| {})
     }
 
     fn lease() -> Kept {
         kept(1, 7, millis(200))
     }
 
-    /// Node 0 holds a lease until 200 ms and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: 90 ms
-    /// are left, which are 99 by a fast store, and 104 with the jitter; a slow candidate takes
-    /// 115,555,556 ns for that; and the request takes 2 ms.
+    /// Node 0 holds a lease and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: it watches the mark
+    /// for 95 ms, for which a slow clock takes 105,555,556 ns, and two requests take 4 ms.
     fn waits() -> Vec<Seen> {
         vec![
             at(0, grant(None, lease())),
             at(millis(100), Event::Calm),
             at(millis(110), sent(n(1), 1, ACQUIRE)),
-            at(millis(112), answered(n(1), 1, Answer::Held)),
+            at(millis(112), answered(n(1), 1, NOT)),
         ]
     }
 
-    const DUE: u64 = millis(112) + 115_555_556 + millis(2) + 24;
+    const DUE: u64 = millis(112) + 105_555_556 + millis(4) + 24;
 
     fn then(what: &[Seen]) -> Vec<Seen> {
         [waits(), what.to_vec()].concat()
@@ -198,7 +207,8 @@ mod tests {
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
         let granted = grant(Some(lease()), kept(2, 8, millis(500)));
-        [at(millis(215), sent(n(1), 2, ACQUIRE)), at(millis(216), granted)]
+        let takes = Asked::Acquire { seen: 7, watched: Some(lease().mark) };
+        [at(millis(215), sent(n(1), 2, takes)), at(millis(216), granted)]
     }
 
     #[test]
@@ -212,30 +222,24 @@ mod tests {
         let what = fails(property(), &then(&[at(DUE + 1, leads(n(1), 8))]));
         assert_eq!(
             what.to_string(),
-            "no candidate led by 229.55558ms, though the lease that n1 waits for has ended"
+            "no candidate led by 221.55558ms, though the lease that n1 waits for has ended"
         );
         fails(property(), &then(&[&tries_again()[..], &[end(DUE + 1)]].concat()));
         assert_eq!(compares(property(), &then(&[end(DUE)])), 0);
     }
 
     #[test]
-    fn a_shorter_poll_bound_is_due_sooner() {
-        // 54 ms take a slow candidate 60.
-        let due = millis(112) + millis(60) + millis(2) + 24;
-        holds(of(1, 54), &then(&[end(due)]));
-        fails(of(1, 54), &then(&[end(due + 1)]));
-    }
-
-    #[test]
-    fn the_newest_answer_counts() {
-        let again = [
-            at(millis(205), sent(n(1), 2, ACQUIRE)),
-            at(millis(207), answered(n(1), 2, Answer::Held)),
-        ];
-        // 1 ms at the least, and 5: 6.666667 ms.
-        let due = millis(207) + 6_666_667 + millis(2) + 24;
-        holds(property(), &then(&[&again[..], &[end(due)]].concat()));
-        fails(property(), &then(&[&again[..], &[end(due + 1)]].concat()));
+    fn the_first_answer_about_the_mark_counts() {
+        let look = Asked::Look { seen: 7 };
+        let told = Answer::At { past_is_watched: true };
+        let again =
+            [at(millis(150), sent(n(1), 2, look)), at(millis(152), answered(n(1), 2, told))];
+        fails(property(), &then(&[&again[..], &[end(DUE + 1)]].concat()));
+        // A renewal moves it.
+        let renewed = [at(millis(140), renew(lease(), millis(250)))];
+        let due = millis(152) + (DUE - millis(112));
+        holds(property(), &then(&[&renewed[..], &again[..], &[end(due)]].concat()));
+        fails(property(), &then(&[&renewed[..], &again[..], &[end(due + 1)]].concat()));
     }
 
     #[test]
@@ -268,12 +272,16 @@ mod tests {
 
     #[test]
     fn nothing_is_due_without_a_known_waiting_candidate() {
+        let told = Answer::Not { past_is_watched: false };
         for (index, instead) in [
-            // No calm; no request in the calm; no answer; a failed request.
+            // No calm; no request in the calm; one of a candidate that knows of a loss; no answer; a failed request; a
+            // past to watch.
             (1, crashed(n(3))),
             (2, crashed(n(3))),
+            (2, sent(n(1), 1, asks(8))),
             (3, crashed(n(3))),
             (3, Event::Answered { who: n(1), id: 1, answer: None }),
+            (3, answered(n(1), 1, told)),
         ] {
             let mut history = then(&[end(millis(900))]);
             history[index] = at(millis(110), instead);
@@ -288,14 +296,17 @@ mod tests {
             let gone = at(millis(216), event);
             holds(property(), &then(&[again.clone(), gone, end(millis(900))]));
         }
-        holds(property(), &then(&[granted.clone(), end(millis(900))]));
-        let answer = Answer::Granted { token: 8, waits: true };
-        let quarantined = step(2, ACQUIRE, answer, Some(lease()), Some(kept(2, 8, millis(500))));
-        holds(property(), &then(&[again, at(millis(216), quarantined), end(millis(900))]));
+        holds(property(), &then(&[granted, end(millis(900))]));
+        let refused = at(millis(216), refuse(2, ACQUIRE, NOT, Some(lease())));
+        fails(property(), &then(&[again, refused, end(millis(900))]));
     }
 
     #[test]
-    fn nothing_is_promised_with_a_short_request_timeout() {
-        holds(of(6, 1_000), &then(&[end(millis(900))]));
+    fn nothing_is_promised_for_short_timeouts_and_settings_that_contradict() {
+        let far = with(|terms| terms.latency_most = Duration::from_millis(6));
+        let short = with(|terms| terms.quarantine = Duration::from_millis(89));
+        for property in [far, short] {
+            holds(property, &then(&[end(millis(900))]));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::Config;
 
 use crate::plan::clock::{PPM, pace, true_time};
-use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime, scaled_up};
+use crate::plan::{Assumption, NANOSECOND, Plan, SimTime, scaled_up};
 use crate::trace::Who;
 
 /// The number of steps, of a round trip or a deadline, that may each end a tick later.
@@ -24,9 +24,10 @@ pub struct Terms {
     pub shortest_ttl: Duration,
     /// The longest TTL of any candidate.
     pub longest_ttl: Duration,
-    /// Whether also the very first server makes its first leader wait for the whole quarantine: it does not trust
-    /// an empty store, and no clock is too fast.
-    pub first_leader_waits: bool,
+    /// The longest random delay before a waiting candidate asks for a lease that it has watched.
+    pub longest_jitter: Duration,
+    /// Whether also the very first server grants nothing before a quarantine: it does not trust an empty store.
+    pub first_server_waits: bool,
     /// Whether no candidate's clock counts faster than its drift bound allows, or is put forward.
     pub no_clock_too_fast: bool,
     /// The longest time from the beginning of the calm to the first leader.
@@ -83,11 +84,6 @@ pub(super) fn on_slowest_clock(counted: Duration, drift_ppm: u32) -> Duration {
     scaled_up(counted, PPM, pace(-i64::from(drift_ppm)))
 }
 
-/// The most that a clock counts in that true time, rounded up.
-pub(super) fn counted_by_fastest_clock(time: Duration, drift_ppm: u32) -> Duration {
-    scaled_up(time, pace(drift_ppm.into()), PPM)
-}
-
 impl Terms {
     /// The terms that hold for every run of an engine with that tick.
     pub(super) fn of_engine(tick: Duration) -> Self {
@@ -120,15 +116,15 @@ impl Terms {
         });
         let ttls = || configs.iter().map(Config::ttl);
         let quarantines = || configs.iter().map(Config::quarantine);
-        let no_clock_too_fast = !has_fast_clock(plan, configs);
         Self {
             candidates: candidates.collect(),
             quarantine: quarantines().min().unwrap_or_default(),
             longest_quarantine: quarantines().max().unwrap_or_default(),
             shortest_ttl: ttls().min().unwrap_or_default(),
             longest_ttl: ttls().max().unwrap_or_default(),
-            first_leader_waits: !plan.store.trust_empty_store && no_clock_too_fast,
-            no_clock_too_fast,
+            longest_jitter: configs.iter().map(Config::takeover_jitter).max().unwrap_or_default(),
+            first_server_waits: !plan.store.trust_empty_store,
+            no_clock_too_fast: !plan.broken().contains(&Assumption::Waits),
             progress_bound: plan.progress_bound(configs),
             latency_most: Duration::from_micros(plan.latency_us.1),
             tick,
@@ -152,6 +148,11 @@ impl Terms {
         on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
     }
 
+    /// Whether every candidate's quarantine covers the leases of all: if not, some must watch a lease that was handed back.
+    pub(super) fn settings_agree(&self) -> bool {
+        self.quarantine >= self.longest_ttl
+    }
+
     /// The latest true time at which a duration of that candidate has passed, with the engine's rounding.
     pub(super) fn latest_end(&self, from: SimTime, who: Who, counted: Duration) -> SimTime {
         from + self.limits_of(who).at_most(counted) + self.rounding()
@@ -169,15 +170,6 @@ impl Terms {
     pub(super) fn margin_of(&self, who: Who) -> Duration {
         self.limits_of(who).margin()
     }
-}
-
-/// Whether some candidate may wait for less time than it should. There is no assumption for that in runs without
-/// a loss of data, as no promise rests on it there.
-fn has_fast_clock(plan: &Plan, configs: &[Config]) -> bool {
-    let is_fast = |(node, config): (&crate::plan::NodePlan, &Config)| {
-        node.clock_rate_ppm > i64::from(config.drift_ppm())
-    };
-    plan.has(FaultKind::ClockStep) || plan.nodes.iter().zip(configs).any(is_fast)
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ impl Property for UnfencedInOrder {
         About::of(PropertyName::UNFENCED_IN_ORDER).resting_on(&[
             Assumption::PromptEffects,
             Assumption::CandidateClocks,
-            Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
             Assumption::Processor,

@@ -115,8 +115,7 @@ impl Sometimes {
                 let lost = lost.is_some_and(|last| last.token == token && last.carried_out);
                 self.met_if(Condition::RenewalReplyLost, lost);
             }
-            // A candidate that asks for a lease or hands it back no longer waits out a quarantine.
-            Asked::Acquire { .. } | Asked::Release { .. } => life.waits = false,
+            Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => {}
         }
     }
 
@@ -125,12 +124,13 @@ impl Sometimes {
             return;
         }
         let life = self.lives.of(who);
+        life.waits &= answer.and_then(Answer::past_is_watched) != Some(true);
         if life.renewal.is_some_and(|last| last.id == id) {
             life.renewal = None;
         }
         let (is_late, is_overtaken) = (id < life.sent, id < life.answered);
         life.answered = life.answered.max(id);
-        if let (Some(Answer::Granted { token, .. }), false) = (answer, is_late) {
+        if let (Some(Answer::Granted { token }), false) = (answer, is_late) {
             // The lease was granted before this request was sent, so by an earlier request.
             let (sent_at, restored) = (life.sent_at, life.restored);
             let granted_at = self.store.tenures.of(token).granted_at;

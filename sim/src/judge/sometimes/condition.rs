@@ -6,7 +6,7 @@ use crate::plan::{FaultKind, Scope, Shows};
 /// A situation that a campaign should have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
-    /// A grant over an ended lease of another holder that was not handed back.
+    /// A grant over the lease of another holder that was not handed back.
     TakeoverAfterExpiry,
     /// A grant over a lease that another holder had just handed back.
     GracefulHandover,
@@ -38,9 +38,9 @@ pub(super) enum Condition {
     DrainingWorkDropped,
     /// A renewal that gave draining work more time.
     DrainLengthened,
-    /// A grant over another holder's lease within the millisecond in which it ended.
-    TakeoverAtTheExactExpiry,
-    /// A grant over an ended lease whose holder had resigned, and whose release never arrived.
+    /// A grant over another holder's lease while a renewal of that lease was on its way.
+    TakeoverUnderARenewal,
+    /// A grant over the lease of a holder had resigned, and whose release never arrived.
     ResignedLeaseRanOut,
     /// A release of a tenure that never had a leader.
     GrantHandedBackUnused,
@@ -106,7 +106,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::ReleaseAfterDrain, "release-after-drain", Needs::Any),
     (Condition::DrainingWorkDropped, "draining-work-dropped", Needs::Any),
     (Condition::DrainLengthened, "drain-lengthened-by-a-renewal", Needs::Any),
-    (Condition::TakeoverAtTheExactExpiry, "takeover-at-the-exact-expiry", Needs::Simulation),
+    (Condition::TakeoverUnderARenewal, "takeover-under-a-renewal", Needs::Simulation),
     (Condition::ResignedLeaseRanOut, "release-lost-lease-ran-out", Needs::Any),
     (Condition::GrantHandedBackUnused, "grant-handed-back-unused", Needs::Any),
     (Condition::GrantBeyondTheRecord, "grant-above-a-lost-tenure", Needs::Requests),

@@ -16,9 +16,7 @@ mod what;
 
 use serde::{Deserialize, Serialize};
 
-use super::Assumption::{
-    CandidateClocks, LossIsFinal, OneMemory, PromptEffects, StoreClock, Waits, WallClock,
-};
+use super::Assumption::{CandidateClocks, LossIsFinal, OneMemory, PromptEffects, Waits, WallClock};
 pub use kind::{Place, UnknownFault};
 pub(super) use magnitudes::Magnitudes;
 pub use magnitudes::{LAG_MOST_MS, RAFT_PAUSE_MOST_MS};
@@ -159,7 +157,7 @@ catalogue! {
             /// The process is paused and all its clocks are stopped: a virtual machine that is stopped or moved.
             15 VmStop => Row::lasting("vm-stop", "a machine is stopped, with all its clocks")
                 .pauses()
-                .breaks(&[CandidateClocks, Waits, PromptEffects])
+                .breaks(&[CandidateClocks, PromptEffects])
                 .not_in_turmoil(ONE_CLOCK)
                 .not_in_real(OWN_MACHINE)
                 .plainer(FaultKind::Pause)
@@ -168,7 +166,7 @@ catalogue! {
             /// snapshot of a virtual machine.
             16 VmRestore => Row::lasting("vm-restore", "a machine is restored from a snapshot")
                 .at_its_end()
-                .breaks(&[CandidateClocks, Waits, OneMemory, PromptEffects])
+                .breaks(&[CandidateClocks, OneMemory, PromptEffects])
                 .not_in_turmoil("can't take a snapshot of a process")
                 .not_in_real(OWN_MACHINE)
                 .plainer(FaultKind::Pause)
@@ -196,8 +194,7 @@ catalogue! {
             /// The node's clock is put forward. With a negative `by_ms` it is put back, which is another kind.
             17 ClockStep { by_ms: i64 = 300 } =>
                 Row::moment("clock-step", "a node's clock is put forward")
-                    .breaks(&[PromptEffects])
-                    .may_break(&[Waits], "the store also restarts, loses data or moves to another server")
+                    .breaks(&[Waits, PromptEffects])
                     .shown_under_a_leader("clock-stepped-under-a-leader");
         }
     }
@@ -237,7 +234,7 @@ catalogue! {
                 Row::lasting("failover", "a lagging replica takes the store's place")
                     .drawn_for(OUTAGE)
                     .loses_data()
-                    .may_break(&[Waits, WallClock], "that clock is behind")
+                    .may_break(&[WallClock], "that clock is behind")
                     .not_in_turmoil(NO_REPLICA)
                     .real_needs(Need::Replica, "has one server, without a replica")
                     .plainer(FaultKind::StoreLoss)
@@ -249,7 +246,6 @@ catalogue! {
             /// The store's clock is put forward. With a negative `by_ms` it is put back, which is another kind.
             28 StoreClockStep { by_ms: i64 = 300 } =>
                 Row::moment("store-clock-step", "the store's clock is put forward")
-                    .breaks(&[StoreClock])
                     .real_needs(Need::Clock, MACHINE_CLOCK)
                     .shown_under_a_leader("store-clock-stepped-under-a-leader");
         }
@@ -420,12 +416,11 @@ catalogue! {
         /// The node's clock is put back.
         18 ClockBack = Some(ClockFault::ClockStep { by_ms: -300 }.at(None)) =>
             Row::moment("clock-back", "a node's clock is put back")
-                .breaks(&[CandidateClocks, Waits])
+                .breaks(&[CandidateClocks])
                 .shown_under_a_leader("clock-stepped-under-a-leader");
         /// The store's clock is put back.
         29 StoreClockBack = Some(What::Store(StoreFault::StoreClockStep { by_ms: -300 })) =>
             Row::moment("store-clock-back", "the store's clock is put back")
-                .breaks(&[Waits])
                 .may_break(&[WallClock], "the store also loses data")
                 .real_needs(Need::Clock, MACHINE_CLOCK)
                 .shown_under_a_leader("store-clock-stepped-under-a-leader");

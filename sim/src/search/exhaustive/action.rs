@@ -33,8 +33,8 @@ pub(super) enum Action {
     ReplaceStore { keeps_data: bool },
     /// A candidate is asked to resign.
     Resign(usize),
-    /// The rate of a node's clock changes, or of the store's if `node` is `None`.
-    ChangeRate { node: Option<usize>, rate: Rate },
+    /// The rate of a node's clock changes.
+    ChangeRate { node: usize, rate: Rate },
 }
 
 /// Every action that is possible in a state.
@@ -114,18 +114,14 @@ fn environment_actions<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &
     if state.left.store_losses > 0 {
         actions.push(Action::ReplaceStore { keeps_data: true });
         // Promise G3 assumes a clock that is ahead of the last grant.
-        if state.store.may_lose_data() {
+        if state.may_lose_data() {
             actions.push(Action::ReplaceStore { keeps_data: false });
         }
     }
     if state.left.rate_changes > 0 {
-        let clocks = (0..state.nodes.len()).map(Some).chain([None]);
-        for node in clocks {
-            let now = node.map_or(state.store.rate, |node| state.nodes[node].rate);
-            let choices =
-                node.map_or(bounds.rates.store_rates(), |_| bounds.rates.candidate_rates());
-            let others = choices.iter().filter(|rate| **rate != now);
-            actions.extend(others.map(|rate| Action::ChangeRate { node, rate: *rate }));
+        for (index, node) in state.nodes.iter().enumerate() {
+            let others = bounds.rates.choices().iter().filter(|rate| **rate != node.rate);
+            actions.extend(others.map(|rate| Action::ChangeRate { node: index, rate: *rate }));
         }
     }
 }

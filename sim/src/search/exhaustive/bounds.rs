@@ -2,10 +2,10 @@
 //!
 //! Why these settings? All events happen at whole ticks of 50 ms of true time. In one tick a clock counts 45, 50 or 55
 //! ms: the drift bound is 10 %, and both of its ends are whole nanoseconds. A TTL of 220 ms is then four ticks of the
-//! fastest store clock, and the 180 ms of a claim are four ticks of the slowest candidate clock. With no stop margin, a
-//! claim ends one nanosecond before the tick at which its lease ends, so the smallest error in the formula for the
-//! claim's end violates a property. A TTL of two ticks halves all of this: in the same number of ticks, a search sees
-//! twice as many leases end.
+//! fastest clock that watches a lease, and the 180 ms of a claim are four ticks of the slowest leader's clock. With no
+//! stop margin, a claim ends one nanosecond before the tick at which its lease may be taken, so the smallest error in
+//! the formula for the claim's end violates a property. A TTL of two ticks halves all of this: in the same number of
+//! ticks, a search sees twice as many leases taken.
 
 use std::time::Duration;
 
@@ -52,11 +52,11 @@ pub struct Faults {
     pub store_losses: u8,
     /// A candidate is asked to resign.
     pub resigns: u8,
-    /// A clock's rate changes.
+    /// The rate of a candidate's clock changes.
     pub rate_changes: u8,
 }
 
-/// The rates that clocks may have, and keep unless a fault changes them.
+/// The rates that candidates' clocks may have, and keep unless a fault changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rates {
@@ -64,8 +64,8 @@ pub enum Rates {
     // Reports have this name since their first version.
     #[serde(rename = "usual")]
     Exact,
-    /// The store's clock is as fast, and every candidate's clock as slow, as the drift bound allows: leases end as
-    /// early as possible, and claims as late as possible.
+    /// One candidate's clock is as slow, and those of the others as fast, as the drift bound allows: its claims end as
+    /// late, and its leases are taken as early, as possible.
     Worst,
     /// Each clock is at one end of the drift bound.
     Ends,
@@ -73,7 +73,7 @@ pub enum Rates {
     All,
 }
 
-/// The TTL, in ticks of the fastest store clock.
+/// The TTL, in ticks of the fastest clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ttl {
@@ -85,7 +85,7 @@ pub enum Ttl {
     FourTicks,
 }
 
-/// The time from the end of a claim to the end of its lease.
+/// The time from the end of a claim until its lease may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopMargin {
@@ -110,15 +110,7 @@ impl Bounds {
     /// None: the settings are valid.
     pub fn config(&self) -> Result<Config, ConfigError> {
         let ms = Duration::from_millis;
-        // A claim lasts for three attempts to renew it, and hardly longer.
-        let (renewal, timeout) = match (self.ttl, self.margin) {
-            (Ttl::FourTicks, StopMargin::None) => (ms(70), ms(34)),
-            (Ttl::FourTicks, StopMargin::Tick) => (ms(50), ms(22)),
-            (Ttl::ThreeTicks, StopMargin::None) => (ms(50), ms(25)),
-            (Ttl::ThreeTicks, StopMargin::Tick) => (ms(20), ms(16)),
-            (Ttl::TwoTicks, StopMargin::None) => (ms(35), ms(16)),
-            (Ttl::TwoTicks, StopMargin::Tick) => (ms(10), ms(6)),
-        };
+        let (renewal, timeout) = self.renewals();
         Config::builder(self.ttl.length())
             .drift_ppm(DRIFT_PPM)
             .granularity(Duration::from_nanos(1))
@@ -129,25 +121,54 @@ impl Bounds {
             .drain_bound(ms(100))
             .build()
     }
+
+    /// The renew interval and the request timeout: a claim lasts for three attempts to renew it, and hardly longer.
+    pub(super) const fn renewals(&self) -> (Duration, Duration) {
+        let (renewal, timeout) = match (self.ttl, self.margin) {
+            (Ttl::FourTicks, StopMargin::None) => (70, 34),
+            (Ttl::FourTicks, StopMargin::Tick) => (50, 22),
+            (Ttl::ThreeTicks, StopMargin::None) => (50, 25),
+            (Ttl::ThreeTicks, StopMargin::Tick) => (20, 16),
+            (Ttl::TwoTicks, StopMargin::None) => (35, 16),
+            (Ttl::TwoTicks, StopMargin::Tick) => (10, 6),
+        };
+        (Duration::from_millis(renewal), Duration::from_millis(timeout))
+    }
+
+    /// The least true time, in nanoseconds, in which a candidate watches a lease, or a past: the quarantine is as long as
+    /// the TTL.
+    pub(super) fn shortest_watch(&self) -> u64 {
+        on_fastest_clock(self.ttl.length())
+    }
 }
 
 impl Rates {
-    /// The rates that the store's clock may have.
-    pub(super) const fn store_rates(self) -> &'static [Rate] {
+    /// The rates that a clock may have.
+    pub(super) const fn choices(self) -> &'static [Rate] {
         match self {
-            Self::Worst => &[Rate::Fastest],
-            Self::Exact | Self::Ends | Self::All => self.candidate_rates(),
+            Self::Exact => &[Rate::Exact],
+            Self::Worst | Self::Ends => &[Rate::Slowest, Rate::Fastest],
+            Self::All => &[Rate::Slowest, Rate::Exact, Rate::Fastest],
         }
     }
 
-    /// The rates that a candidate's clock may have.
-    pub(super) const fn candidate_rates(self) -> &'static [Rate] {
-        match self {
-            Self::Exact => &[Rate::Exact],
-            Self::Worst => &[Rate::Slowest],
-            Self::Ends => &[Rate::Slowest, Rate::Fastest],
-            Self::All => &[Rate::Slowest, Rate::Exact, Rate::Fastest],
+    /// The rates of so many candidates' clocks at the beginning, once for each order of candidates.
+    pub(super) fn beginnings(self, candidates: usize) -> Vec<Vec<Rate>> {
+        let mut all = vec![Vec::new()];
+        for _ in 0..candidates {
+            all = all.iter().flat_map(|rates| self.with_another(rates)).collect();
         }
+        all
+    }
+
+    fn with_another(self, rates: &[Rate]) -> Vec<Vec<Rate>> {
+        let is_next = |rate: &&Rate| match (self, rates.last()) {
+            (Self::Worst, None) => **rate == Rate::Slowest,
+            (Self::Worst, Some(_)) => **rate == Rate::Fastest,
+            (Self::Exact | Self::Ends | Self::All, least) => Some(*rate) >= least,
+        };
+        let choices = self.choices().iter().filter(is_next);
+        choices.map(|rate| [rates, &[*rate]].concat()).collect()
     }
 }
 

@@ -2,19 +2,28 @@
 //! first of them.
 //!
 //! - Candidates have no order: each becomes one number, and the numbers are sorted.
-//! - Holder ids, tokens and request ids count only by which are equal and which is higher. A token that the store's
-//!   clock has not passed yet keeps its distance from that clock, because the next token may have to be above it.
+//! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A
+//!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may have
+//!   to be above it.
 //! - An instant counts by its distance from the reading of its clock. All clocks show multiples of 5 ms, so an instant
 //!   is rounded up to such a multiple; this also removes the jitter. Instants that are further in the past than the
 //!   longest duration count as equal.
+//! - Of the time for which a past was watched, the store only distinguishes nothing, a part and all.
+//! - What is in a reply does not count if the candidate no longer acts on it.
 //! - A candidate's past random draws and the time of its last input do not count. Nor does its number of failures in a
 //!   row, because there is only one retry delay ([`Bounds::config`]).
 //!
 //! A test compares the futures of states that share a fingerprint (`equal_fingerprints_have_equal_futures`).
 
-use smallvec::SmallVec;
-use tenure_core::contract::{History, Record};
-use tenure_core::{Reply, Request, Token};
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use smallvec::{Array, SmallVec, smallvec};
+use tenure_core::contract::Past;
+use tenure_core::{
+    Acquire, HolderId, Instant, Mark, Reply, Request, RequestId, Sight, Token, UnwatchedPast,
+    WatchedStamp,
+};
 
 use super::bounds::{Bounds, TICK, on_fastest_clock};
 use super::state::{Body, Message, Node, State, Written};
@@ -73,7 +82,8 @@ impl<'a, S: Subject> View<'a, S> {
             add(node.ended);
             add(node.work.map(|work| work.token));
         }
-        state.messages.iter().map(token_of).for_each(add);
+        let messages = state.messages.iter().filter(|one| !is_stray(&state.nodes[one.node], one));
+        messages.flat_map(tokens_of).for_each(add);
         for node in &state.nodes {
             tokens.extend(node.local.words.0.iter().filter_map(|word| match word {
                 Word::Token(token) => Some(*token),
@@ -82,8 +92,8 @@ impl<'a, S: Subject> View<'a, S> {
         }
         tokens.sort_unstable();
         tokens.dedup();
-        let longest = 2 * u64::try_from(bounds.ttl.length().as_nanos()).unwrap_or(u64::MAX);
-        Self { bounds, state, tokens, now: store.clock / 1_000, longest }
+        let longest = as_nanos(bounds.ttl.length());
+        Self { bounds, state, tokens, now: state.store_clock() / 1_000, longest }
     }
 
     /// `None` becomes 0. Tokens behind the store's clock become their rank, from 1; the others become their distance
@@ -109,36 +119,58 @@ impl<'a, S: Subject> View<'a, S> {
 
     fn store(&self, all: &mut Encoded) {
         let store = &self.state.store;
-        all.add(store.rate as u64);
         all.add(self.token(store.highest));
         all.add(self.token(store.before));
         match store.record {
             None => all.add(0),
-            Some(Record { token, holder: _, lease_end, ttl, quarantine, released }) => {
-                all.add(1 + u64::from(released));
-                all.add(self.token(Some(token)));
-                // The time since the end of a lease does not count. Its very end does: a condition asks for it.
-                let (end, now) = (lease_end.as_nanos(), store.clock);
-                all.add((end + 1).saturating_sub(now));
-                all.add_hash(&(ttl, quarantine));
+            Some(lease) => {
+                all.add(1 + u64::from(lease.released));
+                all.add(self.token(Some(lease.token)));
+                all.add_hash(&(lease.ttl, lease.quarantine));
+                // Nobody leads under a lease that was given back.
+                all.add(if lease.released { 0 } else { self.ticks_since(store.marked) });
+                all.add(self.age_from_now_on(lease.written));
             }
         }
-        match store.history {
+        match store.past {
             None => all.add(0),
             // No step of the search purges a record.
-            Some(History { identity, known_since, longest_ttl, purged: _ }) => {
+            Some(Past { identity, stamp: _, watched, longest, purged: _ }) => {
                 all.add(1 + u64::from(identity == store.server.into()));
-                all.add(self.distance(known_since.as_nanos(), store.clock));
-                all.add_hash(&longest_ttl);
+                all.add(self.part_of_a_watch(watched));
+                all.add_hash(&longest);
             }
         }
         all.add(u64::from(store.server > 0));
         if store.server > 0 {
-            let most = u32::try_from(self.longest.div_ceil(TICK)).unwrap_or(u32::MAX);
-            for first in [store.first_grant, store.first_renewal] {
-                all.add(first.map_or(u64::MAX, |first| (self.state.tick - first).min(most).into()));
-            }
+            all.add(store.first_step.map_or(u64::MAX, |first| self.ticks_since(first)));
         }
+    }
+
+    /// The ticks since then; all those that are enough for a watch count as equal.
+    fn ticks_since(&self, tick: u32) -> u64 {
+        let enough = self.bounds.shortest_watch().div_ceil(TICK);
+        u64::from(self.state.tick - tick).min(enough)
+    }
+
+    /// Nothing, a part, or all of the time for which a past is watched: the store distinguishes no more.
+    fn part_of_a_watch(&self, watched: Duration) -> u64 {
+        u64::from(!watched.is_zero()) + u64::from(watched >= self.bounds.ttl.length())
+    }
+
+    /// The age of a lease's mark, as an answer hints at it. A candidate counts an age above the renew interval as zero.
+    fn age(&self, now: Instant, written: Instant) -> u64 {
+        let (interval, _) = self.bounds.renewals();
+        let age = now.since(written);
+        if age <= interval { as_nanos(age) } else { 0 }
+    }
+
+    /// The ages that later answers hint at.
+    fn age_from_now_on(&self, written: Instant) -> u64 {
+        let (interval, _) = self.bounds.renewals();
+        let age = Instant::from_nanos(self.state.store_clock()).since(written);
+        let counts_later = age <= interval && age + Duration::from_nanos(TICK) <= interval;
+        if age <= interval && (counts_later || !age.is_zero()) { as_nanos(age) } else { u64::MAX }
     }
 
     fn written(&self, all: &mut Encoded, written: Option<Written>) {
@@ -174,6 +206,8 @@ impl<'a, S: Subject> View<'a, S> {
                 Word::Token(token) => self.number(token),
                 Word::Instant(instant) => self.distance(instant, node.clock),
                 Word::Holder(holder) => names.holder(holder),
+                Word::Mark(holder, number) => names.mark(state, (holder, number)),
+                Word::Stamp(stamp) => names.stamp(stamp.into()),
             });
         }
         if state.left.breaks > 0 {
@@ -181,7 +215,7 @@ impl<'a, S: Subject> View<'a, S> {
             all.add(waits.map_or(0, |(id, _)| names.request(id.get())));
         }
         let mut messages: SmallVec<[u64; 8]> =
-            sent.into_iter().map(|message| self.message(node, message, &mut names)).collect();
+            sent.iter().map(|message| self.message(node, message, &sent, &mut names)).collect();
         messages.sort_unstable();
         for message in messages {
             all.add(message);
@@ -189,70 +223,238 @@ impl<'a, S: Subject> View<'a, S> {
         all.fingerprint()
     }
 
-    fn message(&self, node: &Node<S>, message: &Message, names: &mut Names) -> u64 {
+    fn message(
+        &self,
+        node: &Node<S>,
+        message: &Message,
+        sent: &[&Message],
+        names: &mut Names,
+    ) -> u64 {
+        if is_stray(node, message) {
+            return 0;
+        }
         let mut all = Encoded::default();
-        // No process waits for a reply to an earlier life.
-        let is_alive = message.life == node.life;
-        all.add(if is_alive { names.request(message.id.get()) } else { 0 });
-        all.add(self.token(token_of(message)));
+        if message.life < node.life {
+            // No process waits for the reply, but the store compares the numbers of one holder's requests.
+            let is_older = |one: &&&Message| one.life == message.life && one.id < message.id;
+            all.add(1 + sent.iter().filter(is_older).count() as u64);
+        } else {
+            all.add(0);
+            all.add(if has_relevant_id(node, message) {
+                names.request(message.id.get())
+            } else {
+                0
+            });
+        }
         match message.body {
-            Body::Request(request) => match request {
-                Request::Acquire { holder, ttl, quarantine, seen: _ } => {
-                    all.add(1);
-                    all.add(names.holder(short_holder(holder.to_bits())));
-                    all.add_hash(&(ttl, quarantine));
-                }
-                Request::Renew { holder, ttl, token: _ } => {
-                    all.add(2);
-                    all.add(names.holder(short_holder(holder.to_bits())));
-                    all.add_hash(&ttl);
-                }
-                Request::Release { holder, token: _ } => {
-                    all.add(3);
-                    all.add(names.holder(short_holder(holder.to_bits())));
-                }
-            },
-            Body::Reply(reply) => {
-                all.add(4);
-                all.add_hash(&std::mem::discriminant(&reply));
-                match reply {
-                    Reply::Granted { wait, token: _ } => all.add_hash(&wait),
-                    Reply::Held { remaining, ttl, token: _ } => all.add_hash(&(remaining, ttl)),
-                    Reply::Refused { ttl, quarantine } => all.add_hash(&(ttl, quarantine)),
-                    Reply::Superseded { last } => all.add(last.is_some().into()),
-                    Reply::Stale { last: _ }
-                    | Reply::Renewed
-                    | Reply::Released
-                    | Reply::NotHeld => {}
-                }
-            }
+            Body::Request(request) => self.request(request, names, &mut all),
+            Body::Reply(reply) => self.reply(reply, names, &mut all),
+        }
+        for token in tokens_of(message) {
+            all.add(self.token(token));
         }
         all.fingerprint()
     }
+
+    fn request(&self, request: Request, names: &mut Names, all: &mut Encoded) {
+        match request {
+            Request::Acquire(Acquire {
+                holder,
+                number,
+                seen: _,
+                lost,
+                mark,
+                stamp,
+                ttl,
+                quarantine,
+                name: _,
+            }) => {
+                all.add(1);
+                self.holder_and_number(holder, number, names, all);
+                all.add(lost.is_some().into());
+                all.add(mark.map_or(0, |mark| self.mark_at_the_store(mark)));
+                all.add(self.watched_stamp(stamp));
+                all.add_hash(&(ttl, quarantine));
+            }
+            // The store does not need to know what the candidate has seen.
+            Request::Look { seen: _, quarantine } => {
+                all.add(2);
+                all.add_hash(&quarantine);
+            }
+            Request::Renew { holder, token: _, number, stamp } => {
+                all.add(3);
+                self.holder_and_number(holder, number, names, all);
+                all.add(self.watched_stamp(stamp));
+            }
+            Request::Release { holder, token: _, reservation: _ } => {
+                all.add(4);
+                all.add(names.holder(short_holder(holder.to_bits())));
+            }
+            Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => {
+                unreachable!("no candidate sends {request:?}")
+            }
+        }
+    }
+
+    /// A number counts by the order of its holder's requests, and the lease's mark is one of them.
+    fn holder_and_number(
+        &self,
+        holder: HolderId,
+        number: RequestId,
+        names: &mut Names,
+        all: &mut Encoded,
+    ) {
+        all.add(names.holder(short_holder(holder.to_bits())));
+        let lease = self.state.store.record.filter(|lease| !lease.released);
+        let own = lease.filter(|lease| lease.holder == holder);
+        all.add(own.map_or(0, |lease| match number.cmp(&lease.number) {
+            Ordering::Less => 1,
+            Ordering::Equal => 2,
+            Ordering::Greater => 3,
+        }));
+    }
+
+    /// Whether a mark is that of the lease, or may be again.
+    fn mark_at_the_store(&self, mark: Mark) -> u64 {
+        let is_current = self.state.store.record.is_some_and(|lease| lease.mark() == mark);
+        let number = (short_holder(mark.holder.to_bits()), mark.number.get());
+        u64::from(is_current) + 2 * u64::from(may_return(self.state, number))
+    }
+
+    /// A stamp that is not the store's never is again.
+    fn watched_stamp(&self, watched: Option<WatchedStamp>) -> u64 {
+        let past = self.state.store.past;
+        watched
+            .filter(|watched| past.is_some_and(|past| past.stamp == watched.stamp))
+            .map_or(0, |watched| 1 + self.part_of_a_watch(watched.time))
+    }
+
+    fn reply(&self, reply: Reply, names: &mut Names, all: &mut Encoded) {
+        all.add(5);
+        all.add_hash(&std::mem::discriminant(&reply));
+        match reply {
+            Reply::Not(sight) | Reply::At(sight) => self.sight(sight, names, all),
+            Reply::Renewed { asked: _, wanted: _, past } => unwatched(past, names, all),
+            Reply::Granted { token: _ }
+            | Reply::Superseded { last: _ }
+            | Reply::Released
+            | Reply::NotHeld => {}
+            Reply::Noted | Reply::NotNoted | Reply::Purged | Reply::Kept => {
+                unreachable!("no candidate is told {reply:?}")
+            }
+        }
+    }
+
+    fn sight(&self, sight: Sight, names: &mut Names, all: &mut Encoded) {
+        let Sight { last: _, record, past, now } = sight;
+        match record {
+            None => all.add(0),
+            Some(lease) => {
+                all.add(1 + u64::from(lease.released));
+                let holder = short_holder(lease.holder.to_bits());
+                all.add(names.holder(holder));
+                all.add(names.mark(self.state, (holder, lease.number.get())));
+                all.add_hash(&(lease.ttl, lease.quarantine));
+                all.add(self.age(now, lease.written));
+            }
+        }
+        unwatched(past, names, all);
+    }
 }
 
-/// The token in a message, if it has one.
-fn token_of(message: &Message) -> Option<Token> {
+fn unwatched(past: Option<UnwatchedPast>, names: &mut Names, all: &mut Encoded) {
+    match past {
+        None => all.add(0),
+        Some(UnwatchedPast { stamp, longest }) => {
+            all.add(1 + names.stamp(stamp.to_bits()));
+            all.add_hash(&longest);
+        }
+    }
+}
+
+fn as_nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The tokens in a message that influence a later step.
+fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     match message.body {
         Body::Request(request) => match request {
-            Request::Acquire { seen, .. } => seen,
-            Request::Renew { token, .. } | Request::Release { token, .. } => Some(token),
+            Request::Acquire(asks) => smallvec![asks.seen, asks.lost.and_then(|lost| lost.last)],
+            Request::Renew { token, .. } | Request::Release { token, .. } => smallvec![Some(token)],
+            Request::Look { .. }
+            | Request::Ask { .. }
+            | Request::Want { .. }
+            | Request::Purge { .. } => smallvec![],
         },
         Body::Reply(reply) => match reply {
-            Reply::Granted { token, .. } | Reply::Held { token, .. } => Some(token),
-            Reply::Stale { last } => Some(last),
-            Reply::Superseded { last } => last,
-            Reply::Refused { .. } | Reply::Renewed | Reply::Released | Reply::NotHeld => None,
+            Reply::Granted { token } => smallvec![Some(token)],
+            Reply::Not(Sight { last, record, .. }) | Reply::At(Sight { last, record, .. }) => {
+                smallvec![last, record.map(|lease| lease.token)]
+            }
+            Reply::Superseded { last } => smallvec![last],
+            Reply::Renewed { .. }
+            | Reply::Released
+            | Reply::NotHeld
+            | Reply::Noted
+            | Reply::NotNoted
+            | Reply::Purged
+            | Reply::Kept => smallvec![],
         },
     }
 }
 
-/// The short names of one candidate's holder ids and request ids: their positions in these lists.
+/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests, besides the id of its
+/// last request of all.
+fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
+    let ids = || {
+        node.local.words.0.iter().filter_map(|word| match word {
+            Word::Request(id) => Some(*id),
+            _ => None,
+        })
+    };
+    let own = message.id.get();
+    let last = ids().max() == Some(own);
+    message.life == node.life && ids().filter(|id| *id == own).count() > usize::from(last)
+}
+
+/// Whether nothing comes of a message but its arrival. The answer to a release is a hint, whenever it arrives.
+fn is_stray<S>(node: &Node<S>, message: &Message) -> bool {
+    match message.body {
+        Body::Request(_) | Body::Reply(Reply::Released) => false,
+        Body::Reply(_) => !is_awaited(node, message),
+    }
+}
+
+/// Whether the candidate or the store compares a message's id with others.
+fn has_relevant_id<S>(node: &Node<S>, message: &Message) -> bool {
+    let is_number = match message.body {
+        Body::Request(Request::Acquire(_) | Request::Renew { .. }) => true,
+        Body::Request(_) | Body::Reply(_) => false,
+    };
+    message.life == node.life && (is_number || is_awaited(node, message))
+}
+
+/// Whether a lease may get that mark again: by a duplicate of the acquire that won it, after a loss of data.
+fn may_return<S>(state: &State<S>, (holder, number): (u64, u64)) -> bool {
+    state.messages.iter().any(|message| match message.body {
+        Body::Request(Request::Acquire(asks)) => {
+            asks.number.get() == number && short_holder(asks.holder.to_bits()) == holder
+        }
+        Body::Request(_) | Body::Reply(_) => false,
+    })
+}
+
+/// The short names of one candidate's ids: their positions in these lists.
 struct Names {
     /// The holder in the store's record comes first: it is the only one that other candidates can refer to.
     holders: SmallVec<[u64; 8]>,
     /// The newest request comes first.
     requests: SmallVec<[u64; 16]>,
+    /// The mark in the store's record comes first.
+    marks: SmallVec<[(u64, u64); 4]>,
+    /// The stamp of the store's past comes first.
+    stamps: SmallVec<[u128; 4]>,
 }
 
 impl Names {
@@ -262,12 +464,21 @@ impl Names {
             Word::Request(id) => Some(*id),
             _ => None,
         }));
-        requests.extend(sent.iter().filter(|one| one.life == node.life).map(|one| one.id.get()));
+        requests
+            .extend(sent.iter().filter(|one| has_relevant_id(node, one)).map(|one| one.id.get()));
         requests.sort_unstable_by(|one, other| other.cmp(one));
         requests.dedup();
-        let mut holders = SmallVec::new();
-        holders.push(state.store.record.map_or(0, |record| short_holder(record.holder.to_bits())));
-        Self { holders, requests }
+        let mark = state
+            .store
+            .record
+            .map_or((0, 0), |lease| (short_holder(lease.holder.to_bits()), lease.number.get()));
+        let stamp = state.store.past.map_or(u128::MAX, |past| past.stamp.to_bits());
+        Self {
+            holders: smallvec![mark.0],
+            requests,
+            marks: smallvec![mark],
+            stamps: smallvec![stamp],
+        }
     }
 
     fn request(&self, id: u64) -> u64 {
@@ -276,10 +487,26 @@ impl Names {
     }
 
     fn holder(&mut self, holder: u64) -> u64 {
-        let place = self.holders.iter().position(|known| *known == holder).unwrap_or_else(|| {
-            self.holders.push(holder);
-            self.holders.len() - 1
-        });
-        place as u64
+        name(&mut self.holders, holder)
     }
+
+    fn mark<S>(&mut self, state: &State<S>, mark: (u64, u64)) -> u64 {
+        2 * name(&mut self.marks, mark) + u64::from(may_return(state, mark))
+    }
+
+    fn stamp(&mut self, stamp: u128) -> u64 {
+        name(&mut self.stamps, stamp)
+    }
+}
+
+/// The position of a value in a list, which gets it if it is new.
+fn name<T: PartialEq, const N: usize>(known: &mut SmallVec<[T; N]>, value: T) -> u64
+where
+    [T; N]: Array<Item = T>,
+{
+    let place = known.iter().position(|one| *one == value).unwrap_or_else(|| {
+        known.push(value);
+        known.len() - 1
+    });
+    place as u64
 }

@@ -2,21 +2,20 @@
 //!
 //! Their names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so the
 //! state itself keeps the history that the judge needs: the newest tenure under which a candidate could write, the
-//! highest token, the newest tenure that each life has lost, and a server's first grant. `own-lease-only` itself judges
-//! the steps of the store.
-
-use std::time::Duration;
+//! highest token, the newest tenure that each life has lost, and the ticks of the lease's mark and of a server's first
+//! step. `own-lease-only` itself judges the steps of the store.
 
 use tenure_core::contract::Record;
-use tenure_core::{Reply, Request, Token};
+use tenure_core::{Acquire, Reply, Request, Sight, Token};
 
 use super::bounds::{Bounds, TICK, on_fastest_clock};
 use super::met::{Condition, Seen};
 use super::state::{Node, State, Store, Written};
 use super::subject::Subject;
-use crate::engines::model::tenure::{answered, asked, kept};
+use crate::engines::calls::{answered, asked, mark};
 use crate::judge::properties::{PropertyName, allowed};
-use crate::trace::{Answer, StoreStep};
+use crate::plan::SimTime;
+use crate::trace::{Kept, StoreStep};
 
 /// Each candidate has an event to wait for. Of a trace, `leader-within` judges that.
 pub(super) const NOT_STUCK: PropertyName = PropertyName::new("not-stuck");
@@ -64,21 +63,24 @@ pub(super) fn judge<S: Subject>(
         ensure(works, PropertyName::ONE_STEP_DOWN_PER_ELECTION, || {
             format!("n{index} leads under token {token}, but has not reported its election")
         })?;
-        lease_outlives_claim(bounds, &state.store, index, token)?;
-        quarantine_waited_out(bounds, state, index, token, led.is_none(), seen)?;
+        lease_outlives_claim(bounds, state, index, token)?;
+        if led.is_none() && state.store.server > 0 && Some(token) > state.store.before {
+            seen.met(Condition::LedByAnotherServer);
+        }
         writes_in_order(bounds, state, index, token, seen)?;
     }
     leader.map_or(Ok(()), |leader| no_lead_while_work_drains(state, leader))
 }
 
-/// A leader's lease is not released, and lasts for longer than the stop margin, whatever rate the store's clock has
-/// from now on.
-fn lease_outlives_claim(
+/// A leader's lease is not released, and no other candidate can have watched it in full until the stop margin is over,
+/// whenever that candidate saw its mark, and whatever the rate of its clock.
+fn lease_outlives_claim<S>(
     bounds: &Bounds,
-    store: &Store,
+    state: &State<S>,
     index: usize,
     token: Token,
 ) -> Result<(), Broken> {
+    let store = &state.store;
     let Some(lease) = store.record else { return Ok(()) };
     if lease.token < token || (lease.token > token && Some(token) <= store.before) {
         // An earlier server granted the lease; this server's record is of another one.
@@ -87,42 +89,14 @@ fn lease_outlives_claim(
     ensure(lease.token == token && !lease.released, PropertyName::FAIL_CLOSED, || {
         format!("n{index} leads under token {token}, and the store has {lease:?}")
     })?;
-    let remains = Duration::from_nanos(lease.lease_end.as_nanos().saturating_sub(store.clock));
-    let margin = bounds.margin.length();
+    let watched = u64::from(state.tick - store.marked) * TICK;
+    let remains = bounds.shortest_watch().saturating_sub(watched);
+    let margin = on_fastest_clock(bounds.margin.length());
     ensure(remains > margin, PropertyName::MARGIN_KEPT, || {
+        let [remains, margin] = [remains, margin].map(|nanos| nanos / 1_000_000);
+        let leads = format!("n{index} leads under token {token}");
         format!(
-            "n{index} leads under token {token}, and its lease ends in {remains:?}; the stop margin is {margin:?}"
-        )
-    })
-}
-
-/// After another server has taken the store's place, no candidate leads by its grant until `quarantine / (1 + rho)`
-/// after the server's first grant, or `(ttl + quarantine) / (1 + rho)` after its first renewal if that is earlier.
-fn quarantine_waited_out<S>(
-    bounds: &Bounds,
-    state: &State<S>,
-    index: usize,
-    token: Token,
-    begins: bool,
-    seen: &mut Seen,
-) -> Result<(), Broken> {
-    let store = &state.store;
-    let quarantine = bounds.ttl.length();
-    let since_grant = store.first_grant.map(|first| (first, quarantine));
-    let since_renewal = store.first_renewal.map(|first| (first, quarantine + quarantine));
-    let ends = |(first, lasts): (u32, Duration)| u64::from(first) * TICK + on_fastest_clock(lasts);
-    let Some(due) = since_grant.into_iter().chain(since_renewal).map(ends).min() else {
-        return Ok(());
-    };
-    if !begins || store.server == 0 || Some(token) <= store.before {
-        return Ok(());
-    }
-    seen.met(Condition::LedAfterAQuarantine);
-    let now = u64::from(state.tick) * TICK;
-    ensure(now >= due, PropertyName::STORE_LOSS_QUARANTINE, || {
-        let ms = (due - now) / 1_000_000;
-        format!(
-            "n{index} leads under token {token}, {ms} ms before the quarantine of this server ends"
+            "{leads}; its lease may be taken in {remains} ms, the stop margin takes {margin} ms"
         )
     })
 }
@@ -167,54 +141,100 @@ fn no_lead_while_work_drains<S: Subject>(state: &State<S>, leader: usize) -> Res
     Ok(())
 }
 
+/// A step of the store: its circumstances, and the election's record before it.
+pub(super) struct Served {
+    pub(super) tick: u32,
+    pub(super) record: Option<Record>,
+    /// The tick at which that record's mark was written.
+    pub(super) marked: u32,
+    pub(super) request: Request,
+    pub(super) reply: Reply,
+}
+
 /// Judges a step of the store, and records its grants.
 pub(super) fn store_step(
+    bounds: &Bounds,
     store: &mut Store,
-    tick: u32,
-    before: Option<Record>,
-    request: Request,
-    reply: Reply,
+    served: &Served,
     seen: &mut Seen,
 ) -> Result<(), Broken> {
-    let (holder, request) = asked(request);
+    own_lease_only(bounds, store, served)?;
+    match (served.request, served.reply) {
+        (_, Reply::Granted { token }) => return granted(bounds, store, served, token, seen),
+        (_, Reply::Not(Sight { past: Some(_), .. })) => seen.met(Condition::RefusedByThePast),
+        (_, Reply::Not(Sight { past: None, .. })) => seen.met(Condition::StaleRefused),
+        (_, Reply::At(Sight { record: Some(lease), .. })) if !lease.released => {
+            seen.met(Condition::Looked);
+        }
+        (_, Reply::Renewed { past: Some(_), .. }) => seen.met(Condition::LeaderToldOfAPast),
+        (Request::Renew { stamp: Some(_), .. }, Reply::Renewed { past: None, .. }) => {
+            seen.met(Condition::LeaderWatchedThePast);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn own_lease_only(bounds: &Bounds, store: &Store, served: &Served) -> Result<(), Broken> {
+    let Some((holder, request)) = asked(served.request) else { return Ok(()) };
     let step = StoreStep {
         server: store.server.into(),
-        now: store.clock,
         holder,
         request,
-        answer: answered(reply),
-        before: before.map(|record| kept(record.into())),
-        after: store.record.map(|record| kept(record.into())),
+        answer: answered(served.reply),
+        before: served.record.map(|record| kept(bounds, record, served.marked)),
+        after: store.record.map(|record| kept(bounds, record, store.marked)),
     };
     allowed(&step).map_err(|rule| Broken {
         property: PropertyName::OWN_LEASE_ONLY,
         what: format!("{rule}: {step:?}"),
-    })?;
-    match step.answer {
-        Answer::Stale => seen.met(Condition::StaleRefused),
-        Answer::Renewed if store.server > 0 => {
-            store.first_renewal.get_or_insert(tick);
-        }
-        Answer::Granted { .. } => {
-            let Reply::Granted { token, .. } = reply else { return Ok(()) };
-            store.first_grant.get_or_insert(tick);
-            if before.is_some_and(|record| record.token == token) {
-                seen.met(Condition::GrantReportedAgain);
-                return Ok(());
-            }
-            if before.is_some_and(|record| record.lease_end.as_nanos() == store.clock) {
-                seen.met(Condition::GrantedAtTheVeryEnd);
-            }
-            if store.server > 0 {
-                seen.met(Condition::GrantedByAnotherServer);
-            }
-            ensure(Some(token) > store.highest, PropertyName::TOKEN_MONOTONIC, || {
-                format!("token {token} is granted after {:?}", store.highest)
-            })?;
-            store.highest = Some(token);
-        }
-        _ => {}
+    })
+}
+
+/// A record whose mark was written at that tick, as a trace has it.
+fn kept(bounds: &Bounds, record: Record, marked: u32) -> Kept {
+    Kept {
+        token: record.token.get(),
+        mark: mark(record.mark()),
+        lease_ends: SimTime::from_nanos(u64::from(marked) * TICK + bounds.shortest_watch()),
+        released: record.released,
     }
+}
+
+/// A server that has taken the store's place grants nothing before `quarantine / (1 + rho)` after its first step, since
+/// nobody has watched its past for longer. Tokens rise from tenure to tenure.
+fn granted(
+    bounds: &Bounds,
+    store: &mut Store,
+    served: &Served,
+    token: Token,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
+    let since = |tick: u32| u64::from(served.tick - tick) * TICK;
+    if store.server > 0 {
+        let lasted = store.first_step.map_or(0, since);
+        ensure(lasted >= bounds.shortest_watch(), PropertyName::STORE_LOSS_QUARANTINE, || {
+            let ms = (bounds.shortest_watch() - lasted) / 1_000_000;
+            format!("token {token} is granted {ms} ms before the quarantine of this server can end")
+        })?;
+    }
+    let before = served.record;
+    if before.is_some_and(|record| !record.released && record.token == token) {
+        seen.met(Condition::GrantReportedAgain);
+        return Ok(());
+    }
+    if let (Request::Acquire(Acquire { mark: Some(_), .. }), Some(lease)) = (served.request, before)
+        && !lease.released
+    {
+        seen.met(Condition::Taken);
+        if since(served.marked) == bounds.shortest_watch() {
+            seen.met(Condition::TakenAtTheVeryEnd);
+        }
+    }
+    ensure(Some(token) > store.highest, PropertyName::TOKEN_MONOTONIC, || {
+        format!("token {token} is granted after {:?}", store.highest)
+    })?;
+    store.highest = Some(token);
     Ok(())
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
-use tenure_core::contract::{History, Record};
-use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Token};
+use tenure_core::contract::{FOREVER, Past, Record};
+use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Stamp, Token};
 
-use super::bounds::{Bounds, Faults, Rate};
+use super::bounds::{Bounds, Faults, Rate, TICK};
 use super::subject::Subject;
 use super::words::{CLOCKS_BEGIN, Layout, STORE_BEGINS, Words};
 
@@ -65,18 +65,18 @@ pub(super) struct Work {
 pub(super) struct Store {
     /// The number of servers that came before this one.
     pub(super) server: u8,
-    pub(super) clock: u64,
-    pub(super) rate: Rate,
     pub(super) record: Option<Record>,
-    pub(super) history: Option<History>,
+    /// The tick at which the record's mark was written.
+    pub(super) marked: u32,
+    pub(super) past: Option<Past>,
+    /// How many stamps were given, by all servers: the next one has this number.
+    pub(super) stamps: u64,
     /// The highest token that any server granted.
     pub(super) highest: Option<Token>,
     /// The highest token that an earlier server granted.
     pub(super) before: Option<Token>,
-    /// The tick of this server's first grant.
-    pub(super) first_grant: Option<u32>,
-    /// The tick at which this server first renewed a lease that an earlier server had granted.
-    pub(super) first_renewal: Option<u32>,
+    /// The tick of this server's first step.
+    pub(super) first_step: Option<u32>,
 }
 
 /// The newest tenure under which a candidate could write.
@@ -107,35 +107,11 @@ impl<S: Subject> State<S> {
     /// All initial states: one for each choice of rates. Candidates differ only in their seeds, so choices that differ
     /// only in the order of candidates count once.
     pub(super) fn initial(bounds: &Bounds, config: Config, layout: &Layout) -> Vec<Self> {
-        let mut beginnings: Vec<Vec<Rate>> = vec![Vec::new()];
-        for _ in 0..bounds.candidates {
-            beginnings = beginnings
-                .iter()
-                .flat_map(|rates| {
-                    let least = rates.last().copied();
-                    let more = bounds
-                        .rates
-                        .candidate_rates()
-                        .iter()
-                        .filter(move |rate| Some(**rate) >= least);
-                    more.map(|rate| [rates.clone(), vec![*rate]].concat())
-                })
-                .collect();
-        }
-        let store = bounds.rates.store_rates().iter();
-        store
-            .flat_map(|store| {
-                beginnings.iter().map(|nodes| Self::begins(bounds, (config, layout), *store, nodes))
-            })
-            .collect()
+        let beginnings = bounds.rates.beginnings(bounds.candidates);
+        beginnings.iter().map(|rates| Self::begins(bounds, (config, layout), rates)).collect()
     }
 
-    fn begins(
-        bounds: &Bounds,
-        (config, layout): (Config, &Layout),
-        store: Rate,
-        nodes: &[Rate],
-    ) -> Self {
+    fn begins(bounds: &Bounds, (config, layout): (Config, &Layout), nodes: &[Rate]) -> Self {
         let nodes = nodes.iter().enumerate().map(|(index, rate)| Node {
             local: Arc::new(Local::new(S::new(config, seed(index, 0)), layout)),
             clock: CLOCKS_BEGIN,
@@ -152,19 +128,20 @@ impl<S: Subject> State<S> {
             nodes: nodes.collect(),
             store: Store {
                 server: 0,
-                clock: STORE_BEGINS,
-                rate: store,
                 record: None,
-                history: Some(History {
+                marked: 0,
+                // The first server has lost nothing.
+                past: Some(Past {
                     identity: 0,
-                    known_since: Instant::ORIGIN,
-                    longest_ttl: Duration::ZERO,
+                    stamp: Stamp::from_bits(0),
+                    watched: FOREVER,
+                    longest: Duration::ZERO,
                     purged: None,
                 }),
+                stamps: 1,
                 highest: None,
                 before: None,
-                first_grant: None,
-                first_renewal: None,
+                first_step: None,
             },
             messages: SmallVec::new(),
             faults_left: bounds.most_faults,
@@ -180,6 +157,17 @@ impl<S: Subject> State<S> {
         if self.faults_left == 0 {
             self.left = Faults::default();
         }
+    }
+
+    /// The store's clock. It is exact: only tokens, and hints at renewals, depend on it.
+    pub(super) fn store_clock(&self) -> u64 {
+        store_clock(self.tick)
+    }
+
+    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every token that the store
+    /// grants from now on is above all earlier ones, even after a loss of all data.
+    pub(super) fn may_lose_data(&self) -> bool {
+        self.store.highest.is_none_or(|highest| self.store_clock() / 1_000 > highest.get())
     }
 
     /// The token under which a node leads, if it does.
@@ -237,12 +225,9 @@ impl<S> Hash for Local<S> {
     }
 }
 
-impl Store {
-    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every token that the store
-    /// grants from now on is above all earlier ones, even after a loss of all data.
-    pub(super) fn may_lose_data(&self) -> bool {
-        self.highest.is_none_or(|highest| self.clock / 1_000 > highest.get())
-    }
+/// The store's clock at a tick.
+pub(super) fn store_clock(tick: u32) -> u64 {
+    STORE_BEGINS + u64::from(tick) * TICK
 }
 
 impl Message {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::contract::Moment;
-use tenure_core::{Config, Event, Input, Instant, Output, Reply, Request, StepDownReason, Unknown};
+use tenure_core::{
+    Config, Event, Input, Instant, Output, Reply, Request, Stamp, StepDownReason, Unknown, Watched,
+};
 
 use super::action::Action;
 use super::bounds::{Bounds, TICK};
-use super::judge::{self, Broken};
+use super::judge::{self, Broken, Served};
 use super::met::{Condition, Seen};
-use super::state::{Body, Local, Message, State, Work};
+use super::state::{Body, Local, Message, State, Work, store_clock};
 use super::subject::Subject;
 use super::words::Layout;
 
@@ -85,10 +87,7 @@ impl<S: Subject> Step<'_, S> {
             }
             Action::ChangeRate { node, rate } => {
                 state.spend(|left| &mut left.rate_changes);
-                match node {
-                    Some(node) => state.nodes[node].rate = rate,
-                    None => state.store.rate = rate,
-                }
+                state.nodes[node].rate = rate;
             }
         }
         Ok(())
@@ -127,16 +126,27 @@ impl<S: Subject> Step<'_, S> {
 
     fn serve(&mut self, message: Message, request: Request) -> Result<(), Broken> {
         let State { store, nodes, messages, tick, .. } = &mut self.state;
-        let before = store.record;
+        let (record, marked) = (store.record, store.marked);
         let moment = Moment {
-            now: Instant::from_nanos(store.clock),
+            now: Instant::from_nanos(store_clock(*tick)),
             identity: store.server.into(),
+            fresh: Stamp::from_bits(store.stamps.into()),
+            // All connections to another server are new. Its first step names it in the past, and after that no
+            // connection's first request differs from the others.
+            first: true,
             trust_empty_store: false,
-            compares_identity: true,
         };
-        let reply = S::serve((&mut store.record, &mut store.history), moment, request);
+        let reply = S::serve((&mut store.record, &mut store.past), moment, request);
         self.seen.note(|| format!("the store answers {reply:?}"));
-        judge::store_step(store, *tick, before, request, reply, self.seen)?;
+        if store.past.is_some_and(|past| past.stamp == moment.fresh) {
+            store.stamps += 1;
+        }
+        if store.record.map(|record| record.mark()) != record.map(|record| record.mark()) {
+            store.marked = *tick;
+        }
+        store.first_step.get_or_insert(*tick);
+        let served = Served { tick: *tick, record, marked, request, reply };
+        judge::store_step(self.bounds, store, &served, self.seen)?;
         let node = &nodes[message.node];
         let is_alive = node.life == message.life;
         if !is_alive || node.pending.is_none_or(|(id, _)| id != message.id) {
@@ -209,7 +219,7 @@ impl<S: Subject> Step<'_, S> {
                 Condition::KeptWhileDraining
             }
             Event::Renewed(_) => Condition::Renewed,
-            Event::Quarantined { .. } => Condition::Quarantined,
+            Event::Watching { watched: Watched::Past, .. } => Condition::WatchedThePast,
             _ => return Ok(()),
         };
         self.seen.met(condition);
@@ -222,16 +232,15 @@ fn tick<S>(state: &mut State<S>) {
     for node in &mut state.nodes {
         node.clock += node.rate.per_tick();
     }
-    state.store.clock += state.store.rate.per_tick();
 }
 
 fn replace_store<S>(state: &mut State<S>, keeps_data: bool) {
     let store = &mut state.store;
     store.server += 1;
     store.before = store.highest;
-    (store.first_grant, store.first_renewal) = (None, None);
+    store.first_step = None;
     if !keeps_data {
         store.record = None;
-        store.history = None;
+        store.past = None;
     }
 }

@@ -3,13 +3,16 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use tenure_core::contract::{self, History, Moment, Record};
+use tenure_core::contract::{self, Moment, Past, Record};
 use tenure_core::{
-    Candidate, Claim, Config, Input, Instant, Output, Pending, Reply, Request, Seed,
+    Candidate, Claim, Config, Input, Instant, NameId, Output, Pending, Reply, Request, Seed,
 };
 
-/// The record and the history that a store keeps.
-pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<History>);
+/// The name of every candidate: nothing is kept for one of another name.
+pub(super) const NAME: NameId = NameId::from_bits(0);
+
+/// The record and the past that a store keeps.
+pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<Past>);
 
 /// A candidate and its store.
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
@@ -26,14 +29,14 @@ pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// As [`Candidate::claim`].
     fn claim(&self, now: Instant) -> Option<Claim>;
     /// One step at the store.
-    fn serve((record, history): Kept<'_>, at: Moment, request: Request) -> Reply {
-        contract::apply(record, history, at, request)
+    fn serve((record, past): Kept<'_>, at: Moment, request: Request) -> Reply {
+        contract::apply(record, past, at, request)
     }
 }
 
 impl Subject for Candidate {
     fn new(config: Config, seed: Seed) -> Self {
-        Self::new(config, seed)
+        Self::new(config, NAME, seed)
     }
 
     fn handle(&mut self, now: Instant, input: Input) {

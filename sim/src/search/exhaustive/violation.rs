@@ -16,7 +16,7 @@ pub(super) fn describe<S: Subject>(
     broken: Broken,
 ) -> Violation {
     let rates: Vec<_> = from.nodes.iter().map(|node| node.rate).collect();
-    let begins = format!("clocks: candidates {rates:?}, store {:?}", from.store.rate);
+    let begins = format!("the candidates' clocks: {rates:?}");
     let mut state = from;
     let mut steps = Vec::with_capacity(actions.len());
     for action in actions {
@@ -69,12 +69,7 @@ fn description<S: Subject>(state: &State<S>, action: Action) -> String {
             "another server takes the store's place, without its data".to_owned()
         }
         Action::Resign(node) => format!("n{node} is asked to resign"),
-        Action::ChangeRate { node: Some(node), rate } => {
-            format!("the rate of n{node}'s clock is now {rate:?}")
-        }
-        Action::ChangeRate { node: None, rate } => {
-            format!("the rate of the store's clock is now {rate:?}")
-        }
+        Action::ChangeRate { node, rate } => format!("the rate of n{node}'s clock is now {rate:?}"),
     }
 }
 

@@ -30,6 +30,10 @@ pub(super) enum Word {
     Instant(u64),
     /// A holder id, as its 64-bit fingerprint.
     Holder(u64),
+    /// The mark of a lease that is watched: its holder id, and the number of a request, often another candidate's.
+    Mark(u64, u64),
+    /// A stamp: the numbers of stamps are small, and holder ids are random.
+    Stamp(u64),
 }
 
 /// A machine as words, without those that do not influence its behaviour.
@@ -91,6 +95,14 @@ impl WordHasher<'_> {
         }
         self.place += 1;
     }
+
+    /// A `bool` follows on a mark. A holder id and the number of its own request are followed by a time.
+    fn join_mark(&mut self) {
+        if let [.., Word::Holder(holder), Word::Request(number)] = self.words[..] {
+            self.words.truncate(self.words.len() - 2);
+            self.words.push(Word::Mark(holder, number));
+        }
+    }
 }
 
 impl Hasher for WordHasher<'_> {
@@ -99,6 +111,7 @@ impl Hasher for WordHasher<'_> {
     }
 
     fn write_u8(&mut self, value: u8) {
+        self.join_mark();
         self.push(Word::Plain(value.into()));
     }
 
@@ -117,7 +130,9 @@ impl Hasher for WordHasher<'_> {
     }
 
     fn write_u128(&mut self, value: u128) {
-        self.push(Word::Holder(short_holder(value)));
+        self.push(
+            u64::try_from(value).map_or_else(|_| Word::Holder(short_holder(value)), Word::Stamp),
+        );
     }
 
     fn write_usize(&mut self, value: usize) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::plan::{Asking, Plan, Point, SimTime, Trigger, When};
-use crate::trace::{Answer, Asked, Entry, Event, Who};
+use crate::trace::{Answer, Entry, Event, Who};
 
 /// A point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Seen {
                 self.healed.insert(node, at);
             }
             Event::Sent { who, id, request } => {
-                let of = asking(request);
+                let of = request.kind();
                 self.asked.insert((who, id), of);
                 self.reach((Point::Send, Some(who.node), Some(of)), who.node, at);
                 self.reach((Point::Sent, Some(who.node), Some(of)), who.node, at);
@@ -114,13 +114,5 @@ impl Seen {
     fn push(&mut self, (point, node, of): What, nth: u32, at: SimTime) {
         let when = When::On(Trigger { point, node, of, nth, after_ms: 0 });
         self.spots.push(Spot { when, node: None, at });
-    }
-}
-
-const fn asking(request: Asked) -> Asking {
-    match request {
-        Asked::Acquire { .. } => Asking::Acquire,
-        Asked::Renew { .. } => Asking::Renew,
-        Asked::Release { .. } => Asking::Release,
     }
 }

@@ -3,7 +3,7 @@
 use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
 use crate::plan::SimTime;
 use crate::plan::json::is_name;
-use crate::trace::{Event, Kept, StoreStep, Who};
+use crate::trace::{Event, StoreStep, Who};
 
 pub(super) fn check_header(header: &Header) -> Result<(), TraceError> {
     for (field, value) in [("version", &header.version), ("engine", &header.engine)] {
@@ -34,7 +34,7 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
         | Event::Message { who, .. }
         | Event::CampaignAsked { who }
         | Event::Withdrawn { who, .. }
-        | Event::Quarantined { who }
+        | Event::Watches { who }
         | Event::Leads { who, .. }
         | Event::LeadsNoMore { who }
         | Event::WorkBegan { who, .. }
@@ -67,12 +67,8 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
 }
 
 fn check_step(line: usize, step: &StoreStep) -> Result<(), TraceError> {
-    at_most(line, "now", step.now, INSTANT_MOST)?;
-    for Kept { lease_end, lease_ends, .. } in step.before.iter().chain(&step.after) {
-        at_most(line, "lease_end", *lease_end, INSTANT_MOST)?;
-        check_end(line, "lease_ends", *lease_ends)?;
-    }
-    Ok(())
+    let mut kept = step.before.iter().chain(&step.after);
+    kept.try_for_each(|kept| check_end(line, "lease_ends", kept.lease_ends))
 }
 
 pub(super) fn check_time(

@@ -57,24 +57,25 @@ impl Election {
             | Reply::Vacant
             | Reply::Notified { .. } => None,
         };
-        let mark =
-            shown.as_ref().and_then(|(_, shown)| shown.sight.record).map(|record| record.mark());
-        self.answer = match (shown, mark) {
-            (Some((incumbent, _)), Some(mark)) => Answer::Held(self.seen(incumbent, mark, now)),
+        let renewal = shown.as_ref().and_then(|(_, shown)| shown.renewal());
+        self.answer = match (shown, renewal) {
+            (Some((incumbent, _)), Some(renewal)) => {
+                Answer::Held(self.seen(incumbent, renewal, now))
+            }
             _ => Answer::Other,
         };
     }
 
-    fn seen(&self, incumbent: Incumbent, mark: Mark, now: Instant) -> Arc<Sighting> {
+    fn seen(&self, incumbent: Incumbent, renewal: (Mark, Instant), now: Instant) -> Arc<Sighting> {
         let (mut first_seen_at, mut unchanged_since) = (now, now);
         if let Answer::Held(known) = &self.answer {
             if known.incumbent.token == incumbent.token {
                 first_seen_at = known.first_seen_at;
             }
-            if known.mark == mark {
+            if known.renewal == renewal {
                 unchanged_since = known.unchanged_since;
             }
         }
-        Arc::new(Sighting { incumbent, mark, unchanged_since, first_seen_at })
+        Arc::new(Sighting { incumbent, renewal, unchanged_since, first_seen_at })
     }
 }

@@ -85,18 +85,18 @@ impl EtcdConfig {
         self
     }
 
-    /// Sets the beginning of the names of all keys. Elections of one prefix share a history.
+    /// Sets the beginning of the names of all keys. Elections of one prefix share a past.
     ///
     /// # Errors
     /// If it is empty, longer than 128 bytes, begins or ends with a slash, or has a part between
-    /// slashes that is `leader`, `last` or `settings`: its keys could be those of another prefix.
+    /// slashes that is `leader` or `record`: its keys could be those of another prefix.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, EtcdConfigError> {
         let prefix = prefix.into();
         let (bytes, most) = (prefix.len(), Self::PREFIX_MOST);
         if bytes == 0 || bytes > most {
             return Err(EtcdConfigError::PrefixLength { bytes, most });
         }
-        let taken = |part: &str| matches!(part, "" | "leader" | "last" | "settings");
+        let taken = |part: &str| matches!(part, "" | "leader" | "record");
         if let Some(before) = prefix.split('/').position(taken) {
             return Err(EtcdConfigError::PrefixPart { number: before + 1 });
         }
@@ -166,44 +166,24 @@ impl EtcdConfig {
         format!("{}/leader/", self.prefix)
     }
 
-    /// The key of the last tenure of an election.
-    pub(super) fn last(&self, key: &Key) -> String {
-        format!("{}{key}", self.lasts())
+    /// The key of an election's record.
+    pub(super) fn record(&self, key: &Key) -> String {
+        format!("{}{key}", self.records())
     }
 
-    /// What the keys of the last tenures of all elections begin with.
-    pub(super) fn lasts(&self) -> String {
-        format!("{}/last/", self.prefix)
+    /// What the keys of all records under the prefix begin with.
+    pub(super) fn records(&self) -> String {
+        format!("{}/record/", self.prefix)
     }
 
-    /// The key of the mark of an election without a leader. No prefix has two slashes in a row, so it is no other key.
-    pub(super) fn mark(&self, key: &Key) -> String {
-        format!("{}//ended/{key}", self.prefix)
+    /// The key of the prefix's past.
+    pub(super) fn past(&self) -> String {
+        format!("{}/past", self.prefix)
     }
 
-    /// The key that says up to which token records may have been purged.
-    pub(super) fn purged(&self) -> String {
-        format!("{}/purged", self.prefix)
-    }
-
-    /// The key of the settings of the last tenure's candidate.
-    pub(super) fn settings(&self, key: &Key) -> String {
-        format!("{}/settings/{key}", self.prefix)
-    }
-
-    /// The key of the longest TTL that was granted under the prefix.
-    pub(super) fn longest(&self) -> String {
-        format!("{}/longest", self.prefix)
-    }
-
-    /// The key of the prefix's history.
-    pub(super) fn history(&self) -> String {
+    /// A key that each prefix has that an earlier version of tenure has used.
+    pub(super) fn older(&self) -> String {
         format!("{}/history", self.prefix)
-    }
-
-    /// The key that exists for as long as a quarantine lasts.
-    pub(super) fn quarantine(&self) -> String {
-        format!("{}/quarantine", self.prefix)
     }
 }
 
@@ -242,14 +222,13 @@ mod tests {
 
     #[test]
     fn prefixes_never_overlap() {
-        for prefix in ["", "/a", "a/", "a//b", "a/leader", "last/b", "settings", &"p".repeat(129)] {
+        for prefix in ["", "/a", "a/", "a//b", "a/leader", "record/b", "leader", &"p".repeat(129)] {
             EtcdConfig::new("h", 1).prefix(prefix).unwrap_err();
         }
         let config = EtcdConfig::new("h", 1).prefix("services/billing").unwrap();
         let key = Key::new("a/b").unwrap();
         assert_eq!(config.leader(&key), "services/billing/leader/a/b");
-        assert_eq!(config.last(&key), "services/billing/last/a/b");
-        assert_eq!(config.settings(&key), "services/billing/settings/a/b");
+        assert_eq!(config.record(&key), "services/billing/record/a/b");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub enum EtcdConfigError {
     },
     /// The prefix has a part that would make its keys those of another prefix.
     #[error(
-        "part {number} of the prefix of etcd's keys is empty, \"leader\", \"last\" or \"settings\"; parts \
+        "part {number} of the prefix of etcd's keys is empty, \"leader\" or \"record\"; parts \
          between slashes must be none of these, as in services/app"
     )]
     PrefixPart {

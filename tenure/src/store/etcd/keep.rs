@@ -26,13 +26,11 @@ pub(super) struct Stream {
     answers: LeaseKeepAliveStream,
 }
 
-/// A tenure and its lease.
+/// A tenure and its etcd lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tenure {
     pub(super) holder: HolderId,
     pub(super) token: Token,
-    pub(super) ttl: u64,
-    pub(super) created: i64,
     pub(super) lease: i64,
 }
 

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,15 +24,17 @@ use super::channel;
 use super::config::EtcdConfig;
 use super::error::{failed, leaves_connection_usable, not_connected};
 use super::keep::{Stream, Tenure};
+use super::record;
 use super::version::supported;
-use crate::HolderId;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::credentials::Identity;
 use crate::store::dial::Dial;
 use crate::store::progress::{Ask, Progress};
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::subscriptions::Table;
-use crate::store::{Key, StoreError, StoreErrorKind};
+use crate::store::watches::Watches;
+use crate::store::{Key, Mark, StoreError, StoreErrorKind};
+use crate::{HolderId, Token};
 
 /// How long to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
@@ -45,20 +47,13 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
-    /// What is known of elections, across connections.
-    known: Mutex<HashMap<Key, Known>>,
+    /// The tenures of this process's candidates that were granted or renewed last, across connections.
+    tenures: Mutex<HashMap<Key, Tenure>>,
+    /// What purges have watched.
+    pub(super) purging: Mutex<Watches<Key, Mark>>,
     /// The endpoint to begin with: not the one that has just failed.
     first: AtomicUsize,
     dial: Arc<Dial>,
-}
-
-/// What was last seen of an election.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Known {
-    /// Another candidate held it.
-    Held,
-    /// This tenure of a candidate of this process was granted, or renewed.
-    Ours(Tenure),
 }
 
 /// A connection that was working when last seen.
@@ -67,6 +62,8 @@ pub(super) struct Live {
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     pub(super) progress: Progress,
+    /// A request over it has compared the past with the cluster's log.
+    pub(super) is_compared: AtomicBool,
     /// Streams of keepalives that nobody uses now.
     streams: Mutex<Vec<Stream>>,
     /// Ends the watch, if there is one.
@@ -77,43 +74,33 @@ impl Link {
     pub(super) fn new(config: EtcdConfig) -> Self {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let current = Slot::new(&runtime, config.connect_timeout);
-        let (known, first) = (Mutex::default(), AtomicUsize::new(0));
+        let (tenures, purging) = (Mutex::default(), Mutex::default());
+        let first = AtomicUsize::new(0);
         let dial = Arc::new(Dial::new(&runtime, config.connect_timeout));
-        Self { config, runtime, current, listeners: Table::default(), known, first, dial }
+        let listeners = Table::default();
+        Self { config, runtime, current, listeners, tenures, purging, first, dial }
     }
 
-    /// What is known of an election: only a guess, which saves a round trip.
-    pub(super) fn known(&self, key: &Key) -> Option<Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    /// The tenure that was remembered of that election, if any: only a guess, which saves a round trip.
+    pub(super) fn remembered(&self, key: &Key) -> Option<Tenure> {
+        self.tenures().get(key).copied()
     }
 
-    pub(super) fn remember(&self, key: &Key, known: Known) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), known);
+    pub(super) fn remember(&self, key: &Key, tenure: Tenure) {
+        self.tenures().insert(key.clone(), tenure);
     }
 
-    /// Another candidate than that one holds it. A tenure that another candidate of this process was granted stays
-    /// known for its renewals.
-    pub(super) fn held_by_another(&self, key: &Key, than: HolderId) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(key) {
-            Some(Known::Ours(tenure)) if tenure.holder != than => {}
-            Some(Known::Ours(_) | Known::Held) | None => {
-                known.insert(key.clone(), Known::Held);
-            }
+    /// That tenure is over.
+    pub(super) fn forget(&self, key: &Key, (holder, token): (HolderId, Token)) {
+        let mut tenures = self.tenures();
+        if tenures.get(key).is_some_and(|known| (known.holder, known.token) == (holder, token)) {
+            tenures.remove(key);
         }
     }
 
-    /// Whether another candidate than that one held it when it was last seen.
-    pub(super) fn is_held_by_another(&self, key: &Key, than: HolderId) -> bool {
-        match self.known(key) {
-            Some(Known::Held) => true,
-            Some(Known::Ours(tenure)) => tenure.holder != than,
-            None => false,
-        }
-    }
-
-    pub(super) fn forget(&self, key: &Key) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    fn tenures(&self) -> MutexGuard<'_, HashMap<Key, Tenure>> {
+        // No step panics half way.
+        self.tenures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The connection, opened anew if there is none.
@@ -172,7 +159,8 @@ impl Link {
             .map_err(|error| not_connected(endpoint, &error))?;
         // At the same time, since a round trip may be long. The read also checks this user's rights.
         let (mut maintenance, mut cluster) = (client.maintenance_client(), client.cluster_client());
-        let read = client.get(self.config.history(), Some(GetOptions::new().with_count_only()));
+        let older = self.config.older();
+        let read = client.get(older.as_str(), Some(GetOptions::new().with_count_only()));
         let (status, members, read) =
             futures_util::join!(maintenance.status(), cluster.member_list(), read);
         let status = status.map_err(|error| not_connected(endpoint, &error))?;
@@ -181,13 +169,15 @@ impl Link {
         if let Ok(members) = members {
             is_member(endpoint, members.header().is_some())?;
         }
-        read.map_err(|error| failed(&error))?;
+        if read.map_err(|error| failed(&error))?.count() > 0 {
+            return Err(record::older(&older));
+        }
         Ok(client)
     }
 
     /// The question whether the member is still there, and reaches a majority. A refusal is an answer.
     fn question(&self, client: &Client) -> Ask {
-        let (client, name) = (client.clone(), self.config.history());
+        let (client, name) = (client.clone(), self.config.past());
         Box::new(move || {
             let (mut client, name) = (client.clone(), name.clone());
             async move {
@@ -253,7 +243,8 @@ impl Connection for Live {
 
 impl Live {
     fn new(client: Client, dead: CancellationToken, progress: Progress) -> Self {
-        Self { client, dead, progress, streams: Mutex::default(), watch: Mutex::default() }
+        let (streams, watch) = (Mutex::default(), Mutex::default());
+        Self { client, dead, progress, is_compared: AtomicBool::new(false), streams, watch }
     }
 
     /// Takes a stream out to use it: a request that is given up half way leaves nothing behind that the next one

@@ -1,35 +1,31 @@
 //! The deletion of the records of long-ended elections, some at a time, in the order of their keys.
 //!
-//! etcd has no clock for clients, and a record does not say when its lease ended. So the first purge that finds an
-//! election without a leader writes a mark with the time of its own wall clock, and a later one deletes the record if
-//! the mark is old enough and of the same tenure. A wrong clock only makes that sooner or later: as tokens are
-//! revisions, no promise depends on the age.
+//! A record says when its lease was granted or given back, but not when the server has ended it. So the record of a lease
+//! that the server has ended is deleted only once this process has watched it for as long as its settings bind.
 //!
-//! One transaction deletes the keys of a few elections, on condition that none has a leader or was granted since it was
-//! read. It also writes the key that says up to which token this cluster may have deleted records.
+//! One transaction deletes a few, on condition that none has a leader or has changed since it was read, and notes in the
+//! past the highest of their tokens.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use etcd_client::{
-    Compare, CompareOp, GetOptions, GetResponse, Txn, TxnOp, TxnOpResponse, TxnResponse,
-};
+use etcd_client::{Compare, CompareOp, GetOptions, GetResponse, Txn, TxnOp, TxnOpResponse};
 use futures_util::FutureExt;
+use tenure_core::Request;
+use tenure_core::contract::Record;
 
+use super::decide::Change;
 use super::error::leaves_connection_usable;
 use super::link::{Link, Live};
-use super::record::{History, Mark, Purged, Record, Settings};
-use super::session::put;
-use super::state::{Found, of_key, unexpected};
+use super::record::{Election, History};
+use super::session::{Session, wall};
+use super::state::{Found, Names, State, election, header, history, revision, unexpected};
 use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
 use crate::store::{Key, StoreError};
 
 /// How many elections one step looks at. A transaction may have 128 operations, by etcd's default.
-const ELECTIONS: i64 = 64;
-/// How many elections one transaction deletes.
-const TOGETHER: usize = 32;
+const ELECTIONS: i64 = 32;
 
 impl Link {
     pub(super) async fn purge(self: &Arc<Self>, age: Duration) -> Result<u64, StoreError> {
@@ -63,169 +59,140 @@ impl Link {
 
 struct Purge<'a> {
     link: &'a Link,
-    live: &'a Live,
+    live: &'a Arc<Live>,
 }
 
-/// An election without a leader.
-struct Ended {
-    key: Key,
-    /// The revision of its last tenure.
-    last: i64,
-}
-
-/// What is known of a few elections.
+/// A few elections without a leader, and the past, as they were read.
 struct Page {
-    ended: Vec<Ended>,
-    settings: BTreeMap<Vec<u8>, Found<Settings>>,
-    marks: BTreeMap<Vec<u8>, Found<Mark>>,
-    history: Option<Found<History>>,
-    longest: Duration,
+    ended: Vec<(Key, Found<Election>)>,
+    /// Without an election.
+    state: State,
     next: Option<Vec<u8>>,
 }
 
 impl Purge<'_> {
     async fn step(&self, from: Vec<u8>, age: Duration) -> Result<Step<Vec<u8>>, StoreError> {
-        let Some(page) = self.page(from).await? else { return Ok(Step { deleted: 0, next: None }) };
-        // Without a history, the next grant waits, and begins one.
-        let Some(history) = &page.history else { return Ok(Step { deleted: 0, next: page.next }) };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (mut unmarked, mut old) = (Vec::new(), Vec::new());
-        for ended in &page.ended {
-            let settings = page.settings.get(self.link.config.settings(&ended.key).as_bytes());
-            let binds = settings.map_or(Duration::ZERO, |found| {
-                found.value.quarantine().max(Duration::from_secs(found.value.ttl))
-            });
-            let mark = page.marks.get(self.link.config.mark(&ended.key).as_bytes());
-            let marked = mark.map(|found| found.value).filter(|mark| mark.last == ended.last);
-            match marked.and_then(|mark| now.checked_sub(mark.at())) {
-                // Of another tenure, or of a clock that is ahead.
-                None => unmarked.push(ended),
-                Some(since) if since > age.max(binds).max(page.longest) => old.push(ended),
-                Some(_) => {}
-            }
+        let page = self.page(from).await?;
+        let due = self.due(&page, age);
+        if page.next.is_none() {
+            self.link.purging.lock().unwrap_or_else(PoisonError::into_inner).ends();
         }
-        self.mark(&unmarked, now).await?;
-        let mut deleted = 0;
-        for some in old.chunks(TOGETHER) {
-            deleted += self.delete_all(some, history).await?;
-        }
+        let deleted = self.delete(page.state, due).await?;
         Ok(Step { deleted, next: page.next })
     }
 
-    /// Reads the next few elections; `None` if there are none.
-    async fn page(&self, from: Vec<u8>) -> Result<Option<Page>, StoreError> {
+    /// The elections whose record is old enough.
+    fn due(&self, page: &Page, age: Duration) -> Vec<(Key, Found<Election>)> {
+        let (wall, now) = (wall(), self.link.runtime.now());
+        let mut seen = self.link.purging.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_due = |key: &Key, record: &Record| {
+            if wall.since(record.written) <= age {
+                return false;
+            }
+            seen.sees(key.clone(), record.mark(), record.ttl.max(record.quarantine), now);
+            record.released || seen.watched(key, now) == Some(&record.mark())
+        };
+        let due = page.ended.iter().filter(|(key, found)| is_due(key, &found.value.record));
+        due.cloned().collect()
+    }
+
+    /// Reads the next few elections.
+    async fn page(&self, from: Vec<u8>) -> Result<Page, StoreError> {
         let config = &self.link.config;
-        let lasts = config.lasts();
-        let from = if from.is_empty() { lasts.clone().into_bytes() } else { from };
-        let few = range(after_all(lasts.as_bytes())).with_limit(ELECTIONS).with_keys_only();
-        let read =
-            self.link.ask(self.live, self.live.client.kv_client().get(from, Some(few))).await?;
-        let key_of = |name: &[u8]| {
-            let key = name.strip_prefix(lasts.as_bytes())?;
-            Key::new(std::str::from_utf8(key).ok()?).ok()
-        };
-        let found: Vec<(Key, i64)> = read
-            .kvs()
-            .iter()
-            .filter_map(|found| Some((key_of(found.key())?, found.mod_revision())))
-            .collect();
-        let next = read.kvs().last().filter(|_| read.more()).map(|found| after(found.key()));
-        let (Some((first, _)), Some((end, _))) = (found.first(), found.last()) else {
-            return Ok(None);
-        };
-        let range_of = |name: &dyn Fn(&Key) -> String, keys_only| {
-            let until = range(after(name(end).as_bytes()));
-            let until = if keys_only { until.with_keys_only() } else { until };
-            TxnOp::get(name(first), Some(until))
-        };
+        let (records, leaders) = (config.records(), config.leaders());
+        let from = if from.is_empty() { records.clone().into_bytes() } else { from };
+        // Leaders of the same elections, and perhaps of some more.
+        let first = [leaders.as_bytes(), &from[records.len().min(from.len())..]].concat();
+        let (few, all) = (range(after_all(&records)), range(after_all(&leaders)));
         let reads = Txn::new().and_then(vec![
-            range_of(&|key| config.leader(key), true),
-            range_of(&|key| config.settings(key), false),
-            range_of(&|key| config.mark(key), false),
-            TxnOp::get(config.history(), None),
-            TxnOp::get(config.longest(), None),
+            TxnOp::get(from, Some(few.with_limit(ELECTIONS))),
+            TxnOp::get(first, Some(all.with_keys_only().with_limit(ELECTIONS))),
+            TxnOp::get(config.past(), None),
         ]);
         let answer = self.link.ask(self.live, self.live.client.kv_client().txn(reads)).await?;
-        let [leaders, settings, marks, history, longest] = &gets(&answer)?[..] else {
-            return Err(unexpected("a transaction of five reads has other answers"));
+        let [found, led, past] = &gets(answer.op_responses())?[..] else {
+            return Err(unexpected("a transaction of three reads has other answers"));
         };
-        let longest = longest.kvs().first().map(of_key::<super::record::Longest>).transpose()?;
+        let header = header(answer.header())?;
         let leads = |key: &Key| {
             let name = config.leader(key);
-            leaders.kvs().iter().any(|leader| leader.key() == name.as_bytes())
+            led.kvs().iter().any(|leader| leader.key() == name.as_bytes())
         };
-        let ended = found.into_iter().filter(|(key, _)| !leads(key));
-        Ok(Some(Page {
-            ended: ended.map(|(key, last)| Ended { key, last }).collect(),
-            settings: records(settings),
-            marks: records(marks),
-            history: history.kvs().first().map(of_key).transpose()?,
-            longest: Duration::from_secs(longest.map_or(0, |found| found.value.0)),
-            next,
-        }))
-    }
-
-    /// Notes that these elections have no leader now. An election that is granted meanwhile has a newer tenure than its
-    /// mark.
-    async fn mark(&self, ended: &[&Ended], now: Duration) -> Result<(), StoreError> {
-        if ended.is_empty() {
-            return Ok(());
-        }
-        let writes = ended.iter().map(|Ended { key, last }| {
-            put(&self.link.config.mark(key), &Mark::new(*last, now), None)
+        // Other keys, and values that can't be read, are damage and stay.
+        let ended = found.kvs().iter().filter_map(|found| {
+            let key = std::str::from_utf8(found.key().strip_prefix(records.as_bytes())?).ok()?;
+            Some((Key::new(key).ok()?, election(found).ok()?))
         });
-        let txn = Txn::new().and_then(writes.collect::<Vec<_>>());
-        self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await.map(drop)
+        Ok(Page {
+            ended: ended.filter(|(key, _)| !leads(key)).collect(),
+            state: State {
+                leader: None,
+                election: None,
+                history: past.kvs().first().map(history).transpose()?,
+                cluster: header.cluster_id(),
+                term: header.raft_term(),
+                revision: revision(header.revision()),
+                index: None,
+            },
+            next: found
+                .kvs()
+                .last()
+                .filter(|_| found.more())
+                .map(|last| [last.key(), &[0]].concat()),
+        })
     }
 
-    /// Deletes those that have not changed. They are tried together first; if one has changed, each alone.
-    async fn delete_all(
+    /// Deletes those that have not changed: all of them, or none.
+    async fn delete(
         &self,
-        ended: &[&Ended],
-        history: &Found<History>,
+        mut state: State,
+        due: Vec<(Key, Found<Election>)>,
     ) -> Result<u64, StoreError> {
-        if self.delete(ended, history).await? {
-            return Ok(u64::try_from(ended.len()).unwrap_or_default());
+        let Some(first) = due.first() else { return Ok(0) };
+        let session = Session::new(self.link, self.live, &first.0);
+        let index = session.index().await?;
+        state.index = Some(index);
+        let past = state.history.as_ref().map_or(0, |found| found.modified);
+        // A cluster that may have lost grants is left to its candidates.
+        if state.past().is_none_or(|past| past.identity != state.cluster.into()) {
+            return Ok(0);
         }
-        let mut deleted = 0;
-        for one in ended.chunks(1).filter(|_| ended.len() > 1) {
-            deleted += u64::from(self.delete(one, history).await?);
-        }
-        Ok(deleted)
-    }
-
-    /// Whether they were deleted: all of them, or none.
-    async fn delete(&self, ended: &[&Ended], history: &Found<History>) -> Result<bool, StoreError> {
-        let config = &self.link.config;
-        // With another history, tokens have another offset.
-        let same = Compare::mod_revision(config.history(), CompareOp::Equal, history.modified);
-        let (mut conditions, mut writes) = (vec![same], Vec::new());
-        for Ended { key, last } in ended {
-            conditions.push(Compare::create_revision(config.leader(key), CompareOp::Equal, 0));
-            conditions.push(Compare::mod_revision(config.last(key), CompareOp::Equal, *last));
-            for name in [config.last(key), config.settings(key), config.mark(key)] {
-                writes.push(TxnOp::delete(name, None));
+        let equal = CompareOp::Equal;
+        let mut conditions = vec![Compare::mod_revision(session.names.past.as_str(), equal, past)];
+        let mut writes = Vec::new();
+        for (key, found) in &due {
+            let mark = found.value.record.mark();
+            state.election = Some(found.clone());
+            let purge = Request::Purge { mark, watched: false };
+            let decided = session.decide(&mut state, purge).await?;
+            if decided.change != Change::Purged {
+                continue;
             }
+            if let (Some((past, _)), Some(kept)) = (decided.past, &mut state.history) {
+                kept.value.past = past;
+            }
+            let names = Names::new(&self.link.config, key);
+            conditions.push(Compare::create_revision(names.leader.as_str(), equal, 0));
+            conditions.push(Compare::mod_revision(names.record.as_str(), equal, found.modified));
+            writes.push(TxnOp::delete(names.record.as_str(), None));
         }
-        writes.push(put(&config.purged(), &Purged { offset: history.value.offset }, None));
+        let deleted = u64::try_from(writes.len()).unwrap_or(0);
+        let after = state.history.map(|found| History { index, ..found.value }.write());
+        writes.push(TxnOp::put(session.names.past.as_str(), after.unwrap_or_default(), None));
         let txn = Txn::new().when(conditions).and_then(writes);
-        Ok(self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await?.succeeded())
+        let is_done =
+            self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await?.succeeded();
+        Ok(if is_done { deleted } else { 0 })
     }
 }
 
 /// The answers to a transaction of reads alone.
-fn gets(answer: &TxnResponse) -> Result<Vec<GetResponse>, StoreError> {
+fn gets(found: Vec<TxnOpResponse>) -> Result<Vec<GetResponse>, StoreError> {
     let get = |response| match response {
         TxnOpResponse::Get(response) => Ok(response),
         _ => Err(unexpected("a read was answered with something else")),
     };
-    answer.op_responses().into_iter().map(get).collect()
-}
-
-/// Those that can be read, by the names of their keys. A damaged one is replaced or deleted with its election.
-fn records<T: Record>(found: &GetResponse) -> BTreeMap<Vec<u8>, Found<T>> {
-    let read = found.kvs().iter();
-    read.filter_map(|found| Some((found.key().to_vec(), of_key(found).ok()?))).collect()
+    found.into_iter().map(get).collect()
 }
 
 /// Up to that key, which is left out.
@@ -233,14 +200,9 @@ fn range(end: Vec<u8>) -> GetOptions {
     GetOptions::new().with_range(end)
 }
 
-/// The first key after that one.
-fn after(name: &[u8]) -> Vec<u8> {
-    [name, &[0]].concat()
-}
-
 /// The first key after all that begin like that, which ends with a slash.
-fn after_all(begin: &[u8]) -> Vec<u8> {
-    let mut end = begin.to_vec();
+fn after_all(begin: &str) -> Vec<u8> {
+    let mut end = begin.as_bytes().to_vec();
     if let Some(slash) = end.last_mut() {
         *slash += 1;
     }

@@ -1,22 +1,20 @@
 //! The steps of requests.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use etcd_client::{
-    Client, Compare, CompareOp, KeyValue, ResponseHeader, Txn, TxnOp, TxnOpResponse,
-};
+use etcd_client::{Client, PutOptions, Txn, TxnOp, TxnOpResponse};
 use futures_util::FutureExt;
+use tenure_core::{Request, Stamp};
 
-use super::keep::{Beat, Stream, Tenure};
-use super::link::{Known, Link, Live};
-use super::record::{Leader, Record, Settings};
-use super::state::{Found, Names, State, beyond_all, first, header, unexpected};
-use crate::store::{Key, StoreError, StoreErrorKind};
-
-/// How often a request reads again because the state has changed meanwhile. Each time another request has made
-/// progress, so this is far more than ever happens.
-pub(super) const ROUNDS: usize = 5;
+use super::decide::{Asking, Change, Decision, decide};
+use super::keep::{Beat, Stream};
+use super::link::{Link, Live};
+use super::record::{Election, History, leader};
+use super::state::{Names, State, header, revision, unexpected};
+use crate::Instant;
+use crate::store::{Key, Profile, StoreError, StoreErrorKind};
 
 /// One request about one election, over one connection.
 pub(super) struct Session<'a> {
@@ -26,18 +24,10 @@ pub(super) struct Session<'a> {
     pub(super) names: Names,
 }
 
-/// The rest of a lease, in whole seconds.
-pub(super) struct Rest {
-    /// Rounded up.
-    pub(super) remaining: u64,
-    /// The TTL that it was granted for.
-    pub(super) granted: u64,
-}
-
 /// The outcome of a transaction.
 pub(super) enum Outcome {
     /// Carried out at this revision.
-    Done { revision: i64 },
+    Done { revision: u64 },
     /// Not carried out: the state has changed.
     Changed(Box<State>),
 }
@@ -51,10 +41,23 @@ impl<'a> Session<'a> {
         &self.live.client
     }
 
-    /// Reads all of the state, confirmed by a majority.
+    /// The state, confirmed by a majority. The first one over a connection is compared with the length of the log.
     pub(super) async fn read(&self) -> Result<State, StoreError> {
+        if self.live.is_compared.load(Ordering::Relaxed) {
+            return self.read_alone().await;
+        }
+        let (state, index) = futures_util::join!(self.read_alone(), self.index());
+        let (mut state, index) = (state?, index?);
+        self.compare(&mut state, index).await?;
+        // One that is shorter has to be stamped first.
+        self.live.is_compared.store(!state.is_shorter(), Ordering::Relaxed);
+        Ok(state)
+    }
+
+    pub(super) async fn read_alone(&self) -> Result<State, StoreError> {
         let read = Txn::new().and_then(self.names.reads());
-        State::of(&self.ask(self.client().kv_client().txn(read)).await?)
+        let answer = self.ask(self.client().kv_client().txn(read)).await?;
+        state(answer.header(), &answer.op_responses())
     }
 
     /// An index that the log has reached by now.
@@ -63,29 +66,106 @@ impl<'a> Session<'a> {
         Ok(status.raft_index())
     }
 
+    /// Compares the past with the length of the log. An index that was asked for before the state was read may be too low.
+    pub(super) async fn compare(&self, state: &mut State, early: u64) -> Result<(), StoreError> {
+        state.index = Some(early);
+        if state.is_shorter() {
+            state.index = Some(self.index().await?);
+        }
+        Ok(())
+    }
+
+    /// Whoever writes the past compares it with the log before, and notes the log's length with it.
+    pub(super) async fn decide(
+        &self,
+        state: &mut State,
+        asked: Request,
+    ) -> Result<Decision, StoreError> {
+        let bits = self.link.runtime.entropy().map_err(|error| {
+            let detail = "no random number could be drawn for a stamp";
+            StoreError::new(StoreErrorKind::Refused, detail).with_source(error)
+        })?;
+        let trust_empty_store = self.link.config.trust_empty_store;
+        let fresh = Stamp::from_bits(bits);
+        let asking = Asking { wall: wall(), fresh, trust_empty_store };
+        let decided = decide(state, asked, asking);
+        if decided.past.is_none() || state.index.is_some() {
+            return Ok(decided);
+        }
+        let index = self.index().await?;
+        self.compare(state, index).await?;
+        Ok(decide(state, asked, asking))
+    }
+
+    /// Writes what was decided, if nothing has changed since the state was read. A grant needs an etcd lease, and a new
+    /// tenure a profile.
+    pub(super) async fn write(
+        &self,
+        state: &State,
+        decided: &Decision,
+        lease: Option<i64>,
+        profile: Option<&Profile>,
+    ) -> Result<Outcome, StoreError> {
+        let mut writes = Vec::new();
+        let attached = lease.map(|lease| PutOptions::new().with_lease(lease));
+        let mut put = |name: &str, value, options| writes.push(TxnOp::put(name, value, options));
+        if let (Some(record), true) = (decided.record, decided.change != Change::None) {
+            let is_new = decided.change == Change::Granted;
+            let kept = state.election.as_ref().map(|found| found.value.clone());
+            let of_grant = profile.filter(|_| is_new).map(|profile| {
+                let (granted, profile) = (state.revision + 1, profile.clone());
+                Election { record, granted, profile, version: 0 }
+            });
+            let election = of_grant.or(kept).ok_or_else(|| unexpected("no record"))?;
+            put(&self.names.record, Election { record, ..election }.write(is_new), None);
+            if matches!(decided.change, Change::Granted | Change::Again) {
+                // Without an etcd lease, its key would stay for ever.
+                let attached = attached.ok_or_else(|| unexpected("no lease"))?;
+                put(&self.names.leader, leader(record.holder), Some(attached));
+            }
+        }
+        if let Some((past, offset)) = decided.past {
+            let index = state.index.unwrap_or(0);
+            put(&self.names.past, History { past, offset, index }.write(), None);
+        }
+        if decided.change == Change::Released {
+            writes.push(TxnOp::delete(self.names.leader.as_str(), None));
+        }
+        self.transact(state, writes).await
+    }
+
+    /// Carries out all operations if nothing has changed since that state, and otherwise reads the present one.
+    pub(super) async fn transact(
+        &self,
+        before: &State,
+        writes: Vec<TxnOp>,
+    ) -> Result<Outcome, StoreError> {
+        let unchanged = self.names.unchanged(before);
+        let txn = Txn::new().when(unchanged).and_then(writes).or_else(self.names.reads());
+        let answer = self.ask(self.client().kv_client().txn(txn)).await?;
+        if answer.succeeded() {
+            let revision = revision(header(answer.header())?.revision());
+            return Ok(Outcome::Done { revision });
+        }
+        let present = state(answer.header(), &answer.op_responses())?;
+        Ok(Outcome::Changed(Box::new(present)))
+    }
+
     /// Grants an etcd lease of so many seconds, with no key attached yet.
     pub(super) async fn grant(&self, seconds: u64) -> Result<i64, StoreError> {
-        let (lease, ttl) = self.grant_at_least(seconds).await?;
-        if ttl == seconds {
-            return Ok(lease);
+        let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let lease = self.ask(self.client().lease_client().grant(ttl, None)).await?;
+        if lease.ttl() == ttl {
+            return Ok(lease.id());
         }
-        self.discard(lease);
+        self.discard(lease.id());
         let detail = format!(
-            "it is {seconds} s, and the server makes it {ttl} s: its --election-timeout must be longer \
+            "it is {seconds} s, and the server makes it {} s: its --election-timeout must be longer \
              than the {:?} that are configured",
+            lease.ttl(),
             self.link.config.election_timeout,
         );
         Err(StoreError::new(StoreErrorKind::Ttl, detail))
-    }
-
-    /// The same, and returns the TTL that the server has granted, which may be longer.
-    pub(super) async fn grant_at_least(&self, seconds: u64) -> Result<(i64, u64), StoreError> {
-        let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let lease = self.ask(self.client().lease_client().grant(ttl, None)).await?;
-        match u64::try_from(lease.ttl()) {
-            Ok(ttl) if ttl >= seconds => Ok((lease.id(), ttl)),
-            Ok(_) | Err(_) => Err(unexpected("a lease is shorter than it was asked to be")),
-        }
     }
 
     /// Tries to revoke a lease that no key needs, in the background. It would also end by itself.
@@ -103,55 +183,15 @@ impl<'a> Session<'a> {
         self.link.runtime.spawn(revoke.boxed());
     }
 
-    /// The rest of a lease; `None` if there is no such lease.
-    pub(super) async fn rest(&self, lease: i64) -> Result<Option<Rest>, StoreError> {
+    /// What remains of a lease, in whole seconds, rounded up.
+    pub(super) async fn remaining(&self, lease: i64) -> Result<u64, StoreError> {
         let answer = self.ask(self.client().lease_client().time_to_live(lease, None)).await?;
-        let Some(granted) = u64::try_from(answer.granted_ttl()).ok().filter(|ttl| *ttl > 0) else {
-            return Ok(None);
-        };
         // The server rounds down; below zero the lease has ended, and its key is about to.
-        let remaining = u64::try_from(answer.ttl()).map_or(0, |seconds| seconds + 1);
-        Ok(Some(Rest { remaining, granted }))
-    }
-
-    /// Carries out all operations if the conditions hold, and otherwise reads the state.
-    pub(super) async fn transact(
-        &self,
-        conditions: Vec<Compare>,
-        writes: Vec<TxnOp>,
-    ) -> Result<Outcome, StoreError> {
-        let txn = Txn::new().when(conditions).and_then(writes).or_else(self.names.reads());
-        let answer = self.ask(self.client().kv_client().txn(txn)).await?;
-        if answer.succeeded() {
-            return Ok(Outcome::Done { revision: header(answer.header())?.revision() });
-        }
-        let is_read = |response: &TxnOpResponse| matches!(response, TxnOpResponse::Get(_));
-        if answer.op_responses().iter().all(is_read) {
-            return Ok(Outcome::Changed(Box::new(State::of(&answer)?)));
-        }
-        Err(unexpected("a transaction that failed has written something"))
-    }
-
-    /// Extends the lease of a tenure to its whole TTL from now. `false` if the tenure is another one,
-    /// or over, or of another lease by now.
-    pub(super) async fn extend(
-        &self,
-        state: &State,
-        leader: &Found<Leader>,
-        ttl: u64,
-    ) -> Result<bool, StoreError> {
-        let token = leader.token().ok_or_else(beyond_all)?;
-        let (holder, created, lease) = (leader.value.holder, leader.created, leader.lease);
-        let tenure = Tenure { holder, token, ttl: leader.value.ttl, created, lease };
-        if tenure.ttl != ttl {
-            return self.change_ttl(state, leader, tenure, ttl).await;
-        }
-        self.keep(tenure).await
+        Ok(u64::try_from(answer.ttl()).map_or(0, |seconds| seconds + 1))
     }
 
     /// Opens a stream of keepalives for a tenure that was just granted, unless there is one: so its first renewal is fast.
-    pub(super) fn prepare_to_keep(&self, tenure: Tenure) {
-        self.link.remember(self.key, Known::Ours(tenure));
+    pub(super) fn prepare_to_keep(&self, lease: i64) {
         if self.live.has_streams() {
             return;
         }
@@ -163,7 +203,7 @@ impl<'a> Session<'a> {
         let open = async move {
             tokio::select! {
                 biased;
-                opened = Stream::open(&live.client, tenure.lease) => {
+                opened = Stream::open(&live.client, lease) => {
                     if let Ok(Some(stream)) = opened {
                         live.put_back(stream);
                     }
@@ -196,87 +236,23 @@ impl<'a> Session<'a> {
         }
         beat
     }
+}
 
-    /// A keepalive, and the proof that it counts; see [`keep`](super::keep).
-    pub(super) async fn keep(&self, tenure: Tenure) -> Result<bool, StoreError> {
-        let Beat::Done { term } = self.beat(tenure.lease).await? else { return Ok(false) };
-        let name = self.names.leader.as_str();
-        let answer = self.ask(self.client().kv_client().get(name, None)).await?;
-        self.is_kept(tenure, term, first(&answer), header(answer.header())?)
-    }
-
-    /// Whether a keepalive that was answered in that term counts, by what was read after its answer.
-    pub(super) fn is_kept(
-        &self,
-        tenure: Tenure,
-        term: u64,
-        leader: Option<&KeyValue>,
-        read: &ResponseHeader,
-    ) -> Result<bool, StoreError> {
-        let is_ours = leader.is_some_and(|key| {
-            key.create_revision() == tenure.created && key.lease() == tenure.lease
-        });
-        if !is_ours {
-            return Ok(false);
-        }
-        if read.raft_term() != term {
-            let detail = "it changed while the lease was renewed";
-            return Err(StoreError::new(StoreErrorKind::NoLeader, detail));
-        }
-        self.link.remember(self.key, Known::Ours(tenure));
-        Ok(true)
-    }
-
-    /// Moves a tenure to a new lease. etcd's leases have one TTL for all of their life; so that no
-    /// end moves back, the new one is not shorter than the old one was.
-    async fn change_ttl(
-        &self,
-        state: &State,
-        leader: &Found<Leader>,
-        tenure: Tenure,
-        ttl: u64,
-    ) -> Result<bool, StoreError> {
-        let Some(Rest { granted, .. }) = self.rest(tenure.lease).await? else { return Ok(false) };
-        let lease = self.grant(ttl.max(granted)).await?;
-        let value = Leader { ttl, ..leader.value.clone() };
-        let name = self.names.leader.as_str();
-        let unchanged = Compare::mod_revision(name, CompareOp::Equal, leader.modified);
-        let mut writes = vec![put(name, &value, Some(lease))];
-        if let Some(declared) = &state.settings {
-            let settings = Settings { ttl, ..declared.value };
-            writes.push(put(&self.names.settings, &settings, None));
-        }
-        let outcome = self.transact(vec![unchanged], writes).await?;
-        match outcome {
-            Outcome::Done { .. } => {
-                self.discard(tenure.lease);
-                self.link.remember(self.key, Known::Ours(Tenure { ttl, lease, ..tenure }));
-                Ok(true)
-            }
-            Outcome::Changed(_) => {
-                self.discard(lease);
-                Ok(false)
-            }
-        }
-    }
-
-    /// The lease's key, confirmed by a majority.
-    pub(super) async fn leader(&self) -> Result<Option<Found<Leader>>, StoreError> {
-        let name = self.names.leader.as_str();
-        let answer = self.ask(self.client().kv_client().get(name, None)).await?;
-        first(&answer).map(Found::leased).transpose()
-    }
-
-    pub(super) fn busy() -> StoreError {
-        let detail = format!("the election changed {ROUNDS} times while it was read");
-        StoreError::new(StoreErrorKind::Refused, detail)
+/// The state from the answer to a transaction of [`Names::reads`] alone.
+fn state(
+    header: Option<&etcd_client::ResponseHeader>,
+    found: &[TxnOpResponse],
+) -> Result<State, StoreError> {
+    match found {
+        [leader, record, past] => State::of(header, [leader, record, past]),
+        _ => Err(unexpected("a transaction of three reads has other answers")),
     }
 }
 
-/// Writes a record, which ends with the lease if there is one.
-pub(super) fn put(name: &str, record: &impl Record, lease: Option<i64>) -> TxnOp {
-    let options = lease.map(|lease| etcd_client::PutOptions::new().with_lease(lease));
-    TxnOp::put(name, record.write(), options)
+/// The time of day.
+pub(super) fn wall() -> Instant {
+    // A clock before 1970 is as wrong as one at 1970.
+    Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// A TTL in whole seconds, as etcd's leases have it.

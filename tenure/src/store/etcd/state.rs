@@ -1,133 +1,147 @@
-//! All that an etcd cluster keeps for one election, from one atomic read.
+//! All that an etcd cluster keeps for one election, from one atomic read, and as the contract has it.
 
-use etcd_client::{GetResponse, KeyValue, ResponseHeader, TxnOp, TxnOpResponse, TxnResponse};
+use etcd_client::{Compare, CompareOp, KeyValue, ResponseHeader, TxnOp, TxnOpResponse};
+use tenure_core::contract::{self, Past, Record};
 
 use super::config::EtcdConfig;
-use super::record::{History, Last, Leader, Longest, Purged, Record, Settings};
-use crate::Token;
+use super::record::{Election, History, is_leader, readable};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// A key's value and its revisions.
+/// A value, and the revision that wrote it.
 #[derive(Clone, Debug)]
 pub(super) struct Found<T> {
     pub(super) value: T,
-    pub(super) created: i64,
     pub(super) modified: i64,
-    /// The lease that the key ends with; 0 if there is none.
+}
+
+/// The key of a live lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leader {
+    pub(super) modified: i64,
+    /// The etcd lease that the key ends with.
     pub(super) lease: i64,
 }
 
-/// The names of the seven keys that matter to one election.
+/// The names of the three keys that matter to one election.
 pub(super) struct Names {
     pub(super) leader: String,
-    pub(super) last: String,
-    pub(super) settings: String,
-    pub(super) longest: String,
-    pub(super) history: String,
-    pub(super) quarantine: String,
-    pub(super) purged: String,
+    pub(super) record: String,
+    pub(super) past: String,
 }
 
 /// The values of the keys at one revision.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    pub(super) leader: Option<Found<Leader>>,
-    pub(super) last: Option<Found<Last>>,
-    /// The settings of the last tenure, unless it was granted by a version that did not keep them.
-    pub(super) settings: Option<Found<Settings>>,
-    pub(super) longest: Option<Found<Longest>>,
+    pub(super) leader: Option<Leader>,
+    pub(super) election: Option<Found<Election>>,
     pub(super) history: Option<Found<History>>,
-    /// The lease of the quarantine that is not over.
-    pub(super) quarantine: Option<i64>,
-    pub(super) purged: Option<Found<Purged>>,
     pub(super) cluster: u64,
-    pub(super) revision: i64,
+    pub(super) term: u64,
+    pub(super) revision: u64,
+    /// An index that the log had reached, if it was asked for.
+    pub(super) index: Option<u64>,
 }
 
 impl Names {
     pub(super) fn new(config: &EtcdConfig, key: &Key) -> Self {
-        Self {
-            leader: config.leader(key),
-            last: config.last(key),
-            settings: config.settings(key),
-            longest: config.longest(),
-            history: config.history(),
-            quarantine: config.quarantine(),
-            purged: config.purged(),
-        }
+        Self { leader: config.leader(key), record: config.record(key), past: config.past() }
     }
 
-    /// The operations that read all seven keys; the answer is for [`State::of`].
-    pub(super) fn reads(&self) -> Vec<TxnOp> {
-        let of_election = [&self.leader, &self.last, &self.settings];
-        let of_prefix = [&self.longest, &self.history, &self.quarantine, &self.purged];
-        of_election
-            .into_iter()
-            .chain(of_prefix)
-            .map(|name| TxnOp::get(name.as_str(), None))
-            .collect()
+    /// The operations that read all three keys; the answers are for [`State::of`].
+    pub(super) fn reads(&self) -> [TxnOp; 3] {
+        [&self.leader, &self.record, &self.past].map(|name| TxnOp::get(name.as_str(), None))
+    }
+
+    /// That nothing has been written since that state.
+    pub(super) fn unchanged(&self, state: &State) -> [Compare; 3] {
+        let leader = state.leader.map(|leader| leader.modified);
+        let record = state.election.as_ref().map(|found| found.modified);
+        let past = state.history.as_ref().map(|found| found.modified);
+        [(&self.leader, leader), (&self.record, record), (&self.past, past)].map(
+            |(name, modified)| {
+                // A key that does not exist has the revision 0.
+                Compare::mod_revision(name.as_str(), CompareOp::Equal, modified.unwrap_or(0))
+            },
+        )
     }
 }
 
 impl State {
-    /// The state from the answer to a transaction of [`Names::reads`] alone.
-    pub(super) fn of(response: &TxnResponse) -> Result<Self, StoreError> {
-        let header = header(response.header())?;
-        let responses = response.op_responses();
-        let [leader, last, settings, longest, history, quarantine, purged] = &responses[..] else {
-            return Err(unexpected("a transaction of seven reads has other answers"));
-        };
-        let last: Option<Found<Last>> = found(last)?;
-        let settings: Option<Found<Settings>> = found(settings)?;
-        let is_of_last =
-            |found: &Found<_>| last.as_ref().is_none_or(|last| last.modified <= found.modified);
+    /// The state from the answers to [`Names::reads`].
+    pub(super) fn of(
+        answered: Option<&ResponseHeader>,
+        [leader, record, past]: [&TxnOpResponse; 3],
+    ) -> Result<Self, StoreError> {
+        let header = header(answered)?;
+        let leader = only(leader)?;
+        let election = only(record)?.map(election).transpose()?;
+        if let Some(leader) = leader {
+            readable((leader.key(), leader.value()), "a lease", is_leader)?;
+            let of_record = election.as_ref().is_some_and(|Found { value, .. }| {
+                !value.record.released && revision(leader.create_revision()) == value.granted
+            });
+            if !of_record || leader.lease() == 0 {
+                let detail =
+                    format!("{:?} has no record of its own", String::from_utf8_lossy(leader.key()));
+                return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+            }
+        }
         Ok(Self {
-            leader: only(leader)?.map(Found::leased).transpose()?,
-            settings: settings.filter(is_of_last),
-            last,
-            longest: found(longest)?,
-            history: found(history)?,
-            quarantine: only(quarantine)?.map(KeyValue::lease),
-            purged: found(purged)?,
+            leader: leader.map(|key| Leader { modified: key.mod_revision(), lease: key.lease() }),
+            election,
+            history: only(past)?.map(history).transpose()?,
             cluster: header.cluster_id(),
-            revision: header.revision(),
+            term: header.raft_term(),
+            revision: revision(header.revision()),
+            index: None,
         })
     }
 
-    /// The token of the last tenure that this cluster knows.
-    pub(super) fn last_token(&self) -> Option<Token> {
-        let last = self.last.as_ref().and_then(|last| token(last.modified, last.value.offset));
-        last.max(self.leader.as_ref().and_then(Found::token))
-    }
-
-    /// The highest token of the election that this cluster may have granted: that of the last tenure, or of any whose
-    /// record was purged.
-    pub(super) fn known_token(&self) -> Option<Token> {
-        let purged = self.purged.as_ref();
-        let purged = || purged.and_then(|purged| token(purged.modified, purged.value.offset));
-        self.last_token().or_else(purged)
-    }
-}
-
-impl Found<Leader> {
-    /// The record of a live lease. Its key must be attached to an etcd lease.
-    pub(super) fn leased(key: &KeyValue) -> Result<Self, StoreError> {
-        let found = of_key(key)?;
-        if found.lease == 0 {
-            let detail = "the key of the live lease is attached to none";
-            return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+    /// The record: a lease whose key is gone was ended by the server.
+    pub(super) fn record(&self) -> Option<Record> {
+        let mut record = self.election.as_ref()?.value.record;
+        if self.leader.is_none() {
+            contract::server_ends::ended(&mut record);
         }
-        Ok(found)
+        Some(record)
     }
 
-    pub(super) fn token(&self) -> Option<Token> {
-        token(self.created, self.value.offset)
+    /// The past. One of a log that is shorter now has another identity than the cluster.
+    pub(super) fn past(&self) -> Option<Past> {
+        let mut past = self.history.as_ref()?.value.past;
+        if self.is_shorter() {
+            past.identity |= 1 << 64;
+        }
+        Some(past)
+    }
+
+    /// Whether the log is shorter than the past requires. Each entry of a cluster's log raises the revision by one at
+    /// most, so *index minus revision* never falls as long as the log continues. A cluster restored from a snapshot
+    /// keeps the revision, and the cluster's identity if it is given the old token, but begins a new log.
+    ///
+    /// An index that was asked for too early may be too low, and looks like a loss. It never hides one.
+    pub(super) fn is_shorter(&self) -> bool {
+        let surplus = |index: u64, revision: u64| i128::from(index) - i128::from(revision);
+        let (Some(index), Some(found)) = (self.index, &self.history) else { return false };
+        // The entry that wrote the past had an index above the noted one, and the key's revision.
+        surplus(index, self.revision) < surplus(found.value.index, revision(found.modified))
     }
 }
 
-/// A tenure's token: the revision at which it was granted, plus the offset.
-pub(super) fn token(revision: i64, offset: u64) -> Option<Token> {
-    Token::new(u64::try_from(revision).ok()?.checked_add(offset)?)
+pub(super) fn election(key: &KeyValue) -> Result<Found<Election>, StoreError> {
+    let modified = key.mod_revision();
+    let read = |text: &[u8]| Election::read(text, revision(modified));
+    Ok(Found { value: readable((key.key(), key.value()), "a record", read)?, modified })
+}
+
+pub(super) fn history(key: &KeyValue) -> Result<Found<History>, StoreError> {
+    let value = readable((key.key(), key.value()), "a past", History::read)?;
+    Ok(Found { value, modified: key.mod_revision() })
+}
+
+/// Revisions are not negative.
+pub(super) fn revision(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
 
 /// The header of an answer. By its cluster's identity a loss of data is noticed, and by its term another leader.
@@ -148,37 +162,51 @@ fn is_reported(what: &str, number: u64) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::Withheld, detail))
 }
 
-/// The error of a record whose token is above all that can be.
-pub(super) fn beyond_all() -> StoreError {
-    StoreError::new(StoreErrorKind::BadRecord, "its token is beyond all")
-}
-
 pub(super) fn unexpected(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::UnexpectedReply, what)
 }
 
-fn found<T: Record>(response: &TxnOpResponse) -> Result<Option<Found<T>>, StoreError> {
-    only(response)?.map(of_key).transpose()
-}
-
-/// The record under a key.
-pub(super) fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
-    Ok(Found {
-        value: T::read_from(key.key(), key.value())?,
-        created: key.create_revision(),
-        modified: key.mod_revision(),
-        lease: key.lease(),
-    })
-}
-
 /// A read of one key finds it or not.
-pub(super) fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
+fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
     match response {
-        TxnOpResponse::Get(response) => Ok(first(response)),
+        TxnOpResponse::Get(response) => Ok(response.kvs().first()),
         _ => Err(unexpected("a read was answered with something else")),
     }
 }
 
-pub(super) fn first(response: &GetResponse) -> Option<&KeyValue> {
-    response.kvs().first()
+#[cfg(test)]
+mod tests {
+    use tenure_core::Stamp;
+
+    use super::*;
+    use crate::Duration;
+
+    const CLUSTER: u64 = 5;
+
+    /// Written at revision 10 and above index 20; now at revision 30.
+    fn at(index: Option<u64>) -> State {
+        let (watched, longest) = (Duration::ZERO, Duration::ZERO);
+        let (identity, stamp) = (CLUSTER.into(), Stamp::from_bits(1));
+        let past = Past { identity, stamp, watched, longest, purged: None };
+        State {
+            leader: None,
+            election: None,
+            history: Some(Found { value: History { past, offset: 0, index: 20 }, modified: 10 }),
+            cluster: CLUSTER,
+            term: 2,
+            revision: 30,
+            index,
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_too_short_is_another_server() {
+        let identity = |index| at(index).past().unwrap().identity;
+        assert_eq!(identity(Some(40)), CLUSTER.into());
+        assert_eq!(identity(None), CLUSTER.into(), "not asked for");
+        // 20 entries less than the revisions since need.
+        assert_ne!(identity(Some(39)), CLUSTER.into());
+        let never = State { history: None, ..at(Some(1)) };
+        assert!(!never.is_shorter());
+    }
 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use futures_util::future::join_all;
 
-use super::acquire::Asker;
 use super::config::EtcdConfig;
 use super::error::leaves_connection_usable;
 use super::link::{Link, Live};
-use super::session::{Session, whole_seconds};
+use super::renew::renew;
+use super::session::Session;
 use super::state::unexpected;
-use super::together;
 use crate::store::slot::Patience;
 use crate::store::{
     HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind, Watched,
@@ -76,37 +74,34 @@ impl Store for Etcd {
             round_trips: 3,
             tokens: TokenKind::Revision,
             history: HistoryKind::Durable,
-            // A restart loses nothing here, so no new history has to begin.
-            renewals_begin_history: false,
+            ends_leases: true,
             renewals_in_call: RENEWALS_IN_CALL,
             ..StoreTraits::new("etcd")
         }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let ttl = match &request {
-            Request::Acquire { ttl, .. } | Request::Renew { ttl, .. } => whole_seconds(*ttl)?,
-            Request::Release { .. } | Request::Describe { .. } | Request::Observe => 0,
-            Request::Notify { .. } => return Err(StoreError::no_messages("etcd")),
-        };
+        if let Request::Notify { .. } = request {
+            return Err(StoreError::no_messages("etcd"));
+        }
         let live = self.0.live(Patience::of(&request)).await?;
         let session = Session::new(&self.0, &live, key);
         let pending = live.progress.expects();
-        // Each on the heap: a future of the client's takes kilobytes, and an acquire has many of them.
+        // Each on the heap: a future of the client's takes kilobytes, and a request has many of them.
         let reply = match &request {
-            Request::Acquire { holder, seen, quarantine, profile, .. } => {
-                let (holder, seen, quarantine) = (*holder, *seen, *quarantine);
-                let asker = Asker { holder, seen, ttl, quarantine, profile };
-                Box::pin(session.acquire(&asker)).await
+            Request::Acquire { asks, profile } => Box::pin(session.acquire(*asks, profile)).await,
+            Request::Renew { .. } => {
+                let renewal = [(key.clone(), request.clone())];
+                let mut replies = Box::pin(renew(&self.0, &live, &renewal)).await;
+                replies.pop().unwrap_or_else(|| Err(unexpected("a renewal without a reply")))
             }
-            Request::Renew { holder, token, .. } => {
-                Box::pin(session.renew(*holder, *token, ttl)).await
-            }
-            Request::Release { holder, token } => Box::pin(session.release(*holder, *token)).await,
             Request::Describe { holder, token, version, profile } => {
                 Box::pin(session.describe((*holder, *token), *version, profile)).await
             }
-            Request::Observe | Request::Notify { .. } => Box::pin(session.observe()).await,
+            other => match other.of_contract() {
+                Some(asked) => Box::pin(session.step(asked)).await,
+                None => Box::pin(session.observe()).await,
+            },
         };
         let reply = match reply {
             Ok(reply) if !reply.answers(&request) => Err(unexpected("an answer to something else")),
@@ -126,21 +121,12 @@ impl Store for Etcd {
             Err(error) => return vec![Err(error); requests.len()],
         };
         let pending = live.progress.expects();
-        let replies = Box::pin(together::renew(&self.0, &live, &requests)).await;
+        let replies = Box::pin(renew(&self.0, &live, &requests)).await;
+        for reply in &replies {
+            self.ended(&live, reply);
+        }
         pending.over();
-        let each = requests.into_iter().zip(replies).map(|((key, request), reply)| {
-            let live = &live;
-            async move {
-                match reply {
-                    Some(reply) => {
-                        self.ended(live, &reply);
-                        reply
-                    }
-                    None => self.call(&key, request).await,
-                }
-            }
-        });
-        join_all(each).await
+        replies
     }
 
     fn connect_error(&self) -> Option<StoreError> {

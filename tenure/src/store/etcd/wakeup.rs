@@ -63,10 +63,6 @@ impl Subscriber for Link {
     async fn beats(self: &Arc<Self>, _: &Arc<Live>) -> Result<(), StoreError> {
         Ok(())
     }
-
-    fn unwatched(&self, key: &Key) {
-        self.forget(key);
-    }
 }
 
 impl Link {
@@ -114,8 +110,6 @@ async fn forward(link: Arc<Link>, live: Arc<Live>, mut watch: WatchStream, end: 
                     let name = std::str::from_utf8(name).unwrap_or_default();
                     let Some(key) = name.strip_prefix(&leaders) else { continue };
                     let Ok(key) = Key::new(key) else { continue };
-                    // Likely to be vacant now.
-                    link.forget(&key);
                     link.listeners.wake(&key);
                 }
             }

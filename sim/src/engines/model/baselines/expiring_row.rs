@@ -8,12 +8,10 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::Visit;
+use super::super::algorithm::{Stored, Visit};
 use super::model::{Ask, Model, StoreAnswer, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
-use crate::plan::SimTime;
-use crate::trace::Kept;
 
 const LEASE: Duration = Duration::from_secs(15);
 /// The time after a row's expiry until the job deletes it.
@@ -70,14 +68,7 @@ impl Model for ExpiringRow {
         }
     }
 
-    fn kept(store: &Store) -> Option<Kept> {
-        let kept = |(holder, expires): (u128, Instant)| Kept {
-            token: store.token,
-            holder,
-            lease_end: expires.as_nanos(),
-            lease_ends: SimTime::START,
-            released: false,
-        };
-        store.row.map(kept)
+    fn kept(store: &Store) -> Option<Stored> {
+        store.row.map(|(holder, expires)| Stored::until(store.token, holder, expires))
     }
 }

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Session, Timers, Visit};
+use super::super::algorithm::{
+    Algorithm, Input, Lead, Output, Served, Session, Stored, Timers, Visit,
+};
 use super::client::Client;
 use super::model::{Ask, Model, Reply, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use crate::plan::draw::Draw;
-use crate::trace::{Answer, Asked, Kept, Reason};
+use crate::trace::{Answer, Asked, Reason};
 
 /// One life of a candidate.
 #[derive(Clone, Debug)]
@@ -240,7 +242,7 @@ impl<M: Model> Algorithm for Flag<M> {
             Input::Reply { id, reply } => self.answered(now, id, reply),
             Input::Hint => self.reconnected(now),
             Input::Wake => self.wake(now),
-            Input::Drained => {}
+            Input::Drained | Input::Resumed => {}
         }
     }
 
@@ -263,7 +265,7 @@ impl<M: Model> Algorithm for Flag<M> {
         Served { reply, hints: false, granted: matches!(answer, StoreAnswer::Granted { .. }) }
     }
 
-    fn kept(store: &M::Store) -> Option<Kept> {
+    fn kept(store: &M::Store) -> Option<Stored> {
         M::kept(store)
     }
 

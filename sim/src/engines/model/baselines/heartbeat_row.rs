@@ -6,12 +6,10 @@
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::Visit;
+use super::super::algorithm::{Stored, Visit};
 use super::model::{Ask, Model, StoreAnswer, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
-use crate::plan::SimTime;
-use crate::trace::Kept;
 
 /// The row.
 #[derive(Clone, Debug)]
@@ -65,15 +63,8 @@ impl Model for HeartbeatRow {
         }
     }
 
-    fn kept(store: &Store) -> Option<Kept> {
-        let kept = |row: Row| Kept {
-            token: store.token,
-            holder: row.holder,
-            lease_end: row.times_out.as_nanos(),
-            lease_ends: SimTime::START,
-            released: false,
-        };
-        store.row.map(kept)
+    fn kept(store: &Store) -> Option<Stored> {
+        store.row.map(|row| Stored::until(store.token, row.holder, row.times_out))
     }
 }
 
@@ -93,6 +84,8 @@ mod tests {
                 server: 0,
                 trust_empty_store: false,
                 session: Session { node: 0, connection: 0 },
+                first: true,
+                number: 0,
             };
             let ttl = Duration::from_secs(3);
             HeartbeatRow::serve(&mut store, at, Ask { want, holder, ttl, token: 0, server: None });

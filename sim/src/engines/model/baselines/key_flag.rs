@@ -10,12 +10,10 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::Visit;
+use super::super::algorithm::{Stored, Visit};
 use super::model::{Ask, Model, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
-use crate::plan::SimTime;
-use crate::trace::Kept;
 
 /// The time for which its client library repeats a refused command.
 const RETRIES_FOR: Duration = Duration::from_millis(10_600);
@@ -93,14 +91,7 @@ impl<T: Timing> Model for KeyFlag<T> {
         }
     }
 
-    fn kept(store: &Store) -> Option<Kept> {
-        let kept = |(holder, ends): (u128, Instant)| Kept {
-            token: store.token,
-            holder,
-            lease_end: ends.as_nanos(),
-            lease_ends: SimTime::START,
-            released: false,
-        };
-        store.key.map(kept)
+    fn kept(store: &Store) -> Option<Stored> {
+        store.key.map(|(holder, ends)| Stored::until(store.token, holder, ends))
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tenure_core::Config;
 
-use super::super::algorithm::{Session, Visit};
+use super::super::algorithm::{Session, Stored, Visit};
 use super::pace::Pace;
-use crate::trace::{Answer, Asked, Kept};
+use crate::trace::{Answer, Asked};
 
 /// One library.
 pub(crate) trait Model: Clone {
@@ -20,7 +20,7 @@ pub(crate) trait Model: Clone {
     fn serve(store: &mut Self::Store, at: Visit, ask: Ask) -> StoreAnswer;
 
     /// The election's record, if it has one.
-    fn kept(store: &Self::Store) -> Option<Kept>;
+    fn kept(store: &Self::Store) -> Option<Stored>;
 
     /// The store has noticed that a connection is closed.
     fn disconnected(store: &mut Self::Store, session: Session) {
@@ -79,7 +79,7 @@ pub(crate) struct Reply {
 impl Ask {
     pub(super) const fn in_words(self) -> Option<(u128, Asked)> {
         let asked = match self.want {
-            Want::Take => Asked::Acquire { seen: 0 },
+            Want::Take => Asked::Acquire { seen: 0, watched: None },
             Want::Keep => Asked::Renew { token: self.token },
             Want::GiveBack => Asked::Release { token: self.token },
             Want::Tidy => return None,
@@ -92,9 +92,9 @@ impl Reply {
     pub(super) const fn in_words(self) -> Option<Answer> {
         Some(match (self.want, self.answer) {
             (Want::Tidy, _) => return None,
-            (_, StoreAnswer::Granted { token }) => Answer::Granted { token, waits: false },
-            (_, StoreAnswer::Renewed) => Answer::Renewed,
-            (Want::Take, StoreAnswer::NotHeld) => Answer::Held,
+            (_, StoreAnswer::Granted { token }) => Answer::Granted { token },
+            (_, StoreAnswer::Renewed) => Answer::Renewed { past_is_watched: true },
+            (Want::Take, StoreAnswer::NotHeld) => Answer::Not { past_is_watched: true },
             (Want::Keep, StoreAnswer::NotHeld) => Answer::Superseded,
             (Want::GiveBack, StoreAnswer::NotHeld) => Answer::NotHeld,
             (_, StoreAnswer::Done) => Answer::Released,

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use tenure_core::{Config, Instant};
 
-use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
+use super::super::algorithm::{
+    Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit,
+};
 use super::{ordinal, retry};
-use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Kept, Reason};
+use crate::trace::{Answer, Asked, Mark, Reason};
 
 /// The data of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,6 @@ pub(crate) struct Record {
     /// `None` once it is released.
     holder: Option<u128>,
     token: u64,
-    written: Instant,
     lease: Duration,
 }
 
@@ -214,7 +214,7 @@ impl Algorithm for RenewDeadline {
             Input::Resign { again_after } => self.leave(now, again_after),
             Input::Reply { id, reply } => self.answered(now, id, reply),
             Input::Wake => self.wake(now),
-            Input::Drained | Input::Hint => {}
+            Input::Drained | Input::Resumed | Input::Hint => {}
         }
     }
 
@@ -249,7 +249,6 @@ impl Algorithm for RenewDeadline {
             version: ordinal(version.unwrap_or(0), at),
             holder: (!release).then_some(me),
             token,
-            written: at.now,
             lease,
         };
         *store = Some(record);
@@ -258,13 +257,12 @@ impl Algorithm for RenewDeadline {
         Served { reply, hints: false, granted }
     }
 
-    fn kept(store: &Option<Record>) -> Option<Kept> {
-        store.map(|record| Kept {
+    fn kept(store: &Option<Record>) -> Option<Stored> {
+        store.map(|record| Stored {
             token: record.token,
-            holder: record.holder.unwrap_or(0),
-            lease_end: (record.written + record.lease).as_nanos(),
-            lease_ends: SimTime::START,
+            mark: Mark { holder: record.holder.unwrap_or(0), number: record.version },
             released: record.holder.is_none(),
+            ends: Ends::Watched(record.lease),
         })
     }
 
@@ -279,7 +277,9 @@ impl Algorithm for RenewDeadline {
                 Some((me, Asked::Release { token: renews.unwrap_or(0) }))
             }
             Request::Put { me, renews: Some(token), .. } => Some((me, Asked::Renew { token })),
-            Request::Put { me, renews: None, .. } => Some((me, Asked::Acquire { seen: 0 })),
+            Request::Put { me, renews: None, .. } => {
+                Some((me, Asked::Acquire { seen: 0, watched: None }))
+            }
         }
     }
 
@@ -287,12 +287,12 @@ impl Algorithm for RenewDeadline {
         match reply {
             Reply::Found(_) => None,
             Reply::Written { record, .. } if record.holder.is_none() => Some(Answer::Released),
-            Reply::Written { renews: true, .. } => Some(Answer::Renewed),
+            Reply::Written { renews: true, .. } => Some(Answer::Renewed { past_is_watched: true }),
             Reply::Written { record, renews: false } => {
-                Some(Answer::Granted { token: record.token, waits: false })
+                Some(Answer::Granted { token: record.token })
             }
             Reply::Conflict { renews: true } => Some(Answer::Superseded),
-            Reply::Conflict { renews: false } => Some(Answer::Held),
+            Reply::Conflict { renews: false } => Some(Answer::Not { past_is_watched: true }),
         }
     }
 }

@@ -7,11 +7,10 @@
 
 use tenure_core::Config;
 
-use super::super::algorithm::{Session, Visit};
+use super::super::algorithm::{Session, Stored, Visit};
 use super::model::{Ask, Model, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
-use crate::trace::Kept;
 
 /// The lock of a server. `ENDS_SESSIONS` is whether it ends the sessions of candidates that are cut off.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl<const ENDS_SESSIONS: bool> Model for Lock<ENDS_SESSIONS> {
         }
     }
 
-    fn kept(_: &Store) -> Option<Kept> {
+    fn kept(_: &Store) -> Option<Stored> {
         None
     }
 

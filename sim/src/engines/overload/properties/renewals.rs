@@ -71,6 +71,7 @@ impl Renewals {
             Asked::Release { .. } => {
                 self.leases.remove(&who);
             }
+            Asked::Look { .. } => {}
         }
         None
     }
@@ -79,8 +80,8 @@ impl Renewals {
         let (who, renews) = (request.0, self.asked.remove(&request));
         match answer {
             // A renewal that is answered after the end of its claim revives nothing.
-            Some(Answer::Renewed) if !self.leases.contains_key(&who) => {}
-            Some(Answer::Granted { .. } | Answer::Renewed) => {
+            Some(Answer::Renewed { .. }) if !self.leases.contains_key(&who) => {}
+            Some(Answer::Granted { .. } | Answer::Renewed { .. }) => {
                 let sent = self.sent.get(&who).copied().unwrap_or(at);
                 let due = sent + self.renew_interval;
                 self.waits(who, Lease { due, valid_until: sent + self.validity });

@@ -51,7 +51,9 @@ impl Property for Spread {
                 }
             }
             Event::Answered {
-                who, answer: Some(Answer::Granted { .. } | Answer::Renewed), ..
+                who,
+                answer: Some(Answer::Granted { .. } | Answer::Renewed { .. }),
+                ..
             } => {
                 let sent = self.asked.get(&who).copied().unwrap_or(at);
                 self.claims.insert(who, sent + config.validity());

@@ -4,13 +4,13 @@ use super::super::journal::{candidate, election};
 use super::super::plan::Kind;
 use super::*;
 use crate::plan::{SimTime, ms};
-use crate::trace::{Answer, Asked, Kept, Reason, StoreStep};
+use crate::trace::{Answer, Asked, Kept, Mark, Reason, StoreStep};
 
 const FIRST: Who = Who { node: 1, life: 0 };
 const SECOND: Who = Who { node: 2, life: 0 };
 const THIRD: Who = Who { node: 3, life: 0 };
 
-const ACQUIRE: Asked = Asked::Acquire { seen: 0 };
+const ACQUIRE: Asked = Asked::Acquire { seen: 0, watched: None };
 const RENEW: Asked = Asked::Renew { token: 1 };
 
 /// The candidate of an event; of the third election, if it has none.
@@ -51,7 +51,7 @@ fn left(who: Who, token: u64, reason: Reason) -> Event {
 }
 
 fn was_granted(token: u64) -> Event {
-    let answer = Some(Answer::Granted { token, waits: false });
+    let answer = Some(Answer::Granted { token });
     Event::Answered { who: FIRST, id: 1, answer }
 }
 
@@ -105,13 +105,13 @@ fn an_acquire_out_of_turn_is_found() {
 #[test]
 fn wrong_tenures_are_found() {
     let grant = |token: u64| {
-        let kept = Kept { token, holder: 1, lease_end: 9, lease_ends: ms(9), released: false };
+        let mark = Mark { holder: 1, number: 1 };
+        let kept = Kept { token, mark, lease_ends: ms(9), released: false };
         Event::Store(StoreStep {
             server: 0,
-            now: 0,
             holder: 1,
             request: ACQUIRE,
-            answer: Answer::Granted { token, waits: false },
+            answer: Answer::Granted { token },
             before: None,
             after: Some(kept),
         })

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::process::Process;
 use super::work::{Job, job};
-use crate::engines::calls::traced;
+use crate::engines::calls::of_driver::traced;
 use crate::engines::node::key;
 use crate::engines::real::protocol::{Brief, Order};
 use crate::plan::{FaultKind, nanos};

@@ -3,8 +3,7 @@
 //! which every answer is right by the store contract.
 //!
 //! The answers that candidates saw are judged, not the store's own record: an answer that is delivered to the
-//! wrong request, or a read from a replica that lags, breaks the theorem. The contract is used without its clock:
-//! a lease may end at any time, and is known to be over once some answer says so. A request whose answer
+//! wrong request, or a read from a replica that lags, breaks the theorem. A request whose answer
 //! reached no candidate, a duplicate for instance, counts with the answer of the store, and as in flight to the
 //! end.
 //!
@@ -16,8 +15,7 @@
 //!
 //! Rests on one server at a time: a new one begins a window of which nothing is known, and an old primary
 //! would answer in an order of its own. And on memories that are not restored: a restored process would reuse its
-//! request numbers. A store's clock that goes back makes ended leases live again, so the known ends are forgotten
-//! then.
+//! request numbers.
 
 mod specification;
 
@@ -53,7 +51,6 @@ pub(super) struct Linearizable {
     /// Whether an answer is wrong in that order.
     in_doubt: bool,
     server: u32,
-    now: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +109,7 @@ impl Linearizable {
         {
             self.open.remove(oldest);
         }
-        self.open.push(Open { who, id, request, sent: self.events });
+        self.open.push(Open { who, id, request: request.as_told(), sent: self.events });
     }
 
     fn stepped(&mut self, step: &StoreStep) -> Found {
@@ -120,13 +117,9 @@ impl Linearizable {
             self.close()?;
             (self.server, self.state) = (step.server, State::Unknown);
             self.known = self.state;
-        } else if step.now < self.now {
-            self.close()?;
-            self.state.forget_its_end();
-            self.known = self.state;
         }
-        self.now = step.now;
-        let StoreStep { holder, request, answer, .. } = *step;
+        let StoreStep { holder, answer, .. } = *step;
+        let request = step.request.as_told();
         let sent = self.open.iter().find(|open| open.request == request);
         let sent = sent.map_or(self.events, |open| open.sent);
         let step = Step { holder, request, answer, place: self.events, sent, answered: None };

@@ -1,5 +1,4 @@
-//! The answers of a store, one request at a time and without a clock: the end of a lease is known
-//! only from later answers.
+//! The answers of a store, one request at a time.
 
 use todc_utils::specifications::Specification;
 
@@ -20,20 +19,11 @@ pub(super) enum State {
     /// Nothing is known.
     #[default]
     Unknown,
-    /// The last tenure, and whether it is known to be over.
+    /// The last tenure, and whether its lease was handed back.
     Last { token: u64, holder: u128, over: bool },
 }
 
-impl State {
-    /// Allows that an ended lease is live again.
-    pub(super) fn forget_its_end(&mut self) {
-        if let Self::Last { over, .. } = self {
-            *over = false;
-        }
-    }
-}
-
-/// The store contract (section 4 of the design) without its clock.
+/// The store contract (section 4 of the design), as far as tokens and holders tell.
 pub(super) struct Contract;
 
 impl Specification for Contract {
@@ -62,43 +52,54 @@ fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
     let State::Last { token: last, holder, over } = state else { return true };
     let is_own = |token| token == last && by == holder && !over;
     match (request, answer) {
-        (Asked::Acquire { seen }, Answer::Granted { token, .. }) => {
-            is_own(token) || (seen >= last && token > seen)
+        (Asked::Acquire { seen, watched }, Answer::Granted { token }) => {
+            let may_take =
+                over && seen >= last || watched.is_some_and(|mark| mark.holder == holder);
+            is_own(token) || (may_take && token > last.max(seen))
         }
-        (Asked::Acquire { .. }, Answer::Held) => by != holder && !over,
-        (Asked::Acquire { seen }, Answer::Stale) => seen < last,
-        (Asked::Renew { token }, Answer::Renewed) => is_own(token),
-        (Asked::Release { token }, Answer::Released) => is_own(token),
-        // By the store's clock the lease may be over.
-        (Asked::Renew { .. }, Answer::Superseded) | (Asked::Release { .. }, Answer::NotHeld) => {
-            true
+        (Asked::Acquire { seen, .. }, Answer::Not { past_is_watched }) => {
+            over || by != holder || !past_is_watched || seen > last
         }
-        // An error says nothing, and an answer to another request is judged by `own-lease-only`.
-        (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => true,
+        (Asked::Renew { token }, Answer::Renewed { .. })
+        | (Asked::Release { token }, Answer::Released) => is_own(token),
+        (Asked::Renew { token }, Answer::Superseded)
+        | (Asked::Release { token }, Answer::NotHeld) => !is_own(token),
+        // A look's answer says nothing that a trace has; an error says nothing, and an answer to another request is
+        // judged by `own-lease-only`.
+        (
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
+            _,
+        ) => true,
     }
 }
 
 /// The known state after that answer.
 fn next(state: State, by: u128, request: Asked, answer: Answer) -> State {
-    let ended = match state {
-        State::Unknown => State::Unknown,
-        State::Last { token, holder, .. } => State::Last { token, holder, over: true },
-    };
     match (request, answer) {
-        (Asked::Acquire { .. }, Answer::Granted { token, .. })
-        | (Asked::Renew { token }, Answer::Renewed) => {
+        (Asked::Acquire { .. }, Answer::Granted { token })
+        | (Asked::Renew { token }, Answer::Renewed { .. }) => {
             State::Last { token, holder: by, over: false }
         }
         (Asked::Release { token }, Answer::Released) => {
             State::Last { token, holder: by, over: true }
         }
-        (Asked::Acquire { .. }, Answer::Stale) => ended,
-        // A refused tenure is over, if it was the last one.
+        // What is refused may have been the last tenure.
         (Asked::Renew { token }, Answer::Superseded)
         | (Asked::Release { token }, Answer::NotHeld) => match state {
-            State::Last { token: last, holder, .. } if last == token && holder == by => ended,
+            State::Last { token: last, holder, .. } if last == token && holder == by => {
+                State::Last { token, holder, over: true }
+            }
             State::Last { .. } | State::Unknown => state,
         },
-        (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => state,
+        (
+            Asked::Acquire { .. }
+            | Asked::Look { .. }
+            | Asked::Renew { .. }
+            | Asked::Release { .. },
+            _,
+        ) => state,
     }
 }

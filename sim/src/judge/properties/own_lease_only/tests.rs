@@ -1,17 +1,20 @@
 //! Every row of the table, its edge cases, and the steps that it forbids.
 
 use super::super::history::{
-    at, back, by_server, fails, grant, holds, kept, refuse, release, renew, step, store_crashed,
+    NOT, RENEWED, asks, at, back, by_server, fails, grant, granted, holds, kept, refuse, release,
+    renew, step, store_crashed,
 };
 use super::*;
 use crate::plan::ns;
+use crate::trace::Mark;
 
-/// Holder 1 under token 7, until 100.
-const LEASE: Kept =
-    Kept { token: 7, holder: 1, lease_end: 100, lease_ends: ns(100), released: false };
+/// Holder 1 under token 7.
+const LEASE: Kept = kept(1, 7, 100);
+/// An answer that tells of a past which nobody has watched yet.
+const TOLD: Answer = Answer::Not { past_is_watched: false };
 
-fn step_holds(when: u64, event: Event) {
-    holds(OwnLeaseOnly::default(), &[at(when, event)]);
+fn step_holds(event: Event) {
+    holds(OwnLeaseOnly::default(), &[at(50, event)]);
 }
 
 #[track_caller]
@@ -23,13 +26,14 @@ fn is_against(rule: Broken, found: &Finding) {
 }
 
 #[track_caller]
-fn step_fails(when: u64, event: Event, rule: Broken) {
-    is_against(rule, &fails(OwnLeaseOnly::default(), &[at(when, event)]));
+fn step_fails(event: Event, rule: Broken) {
+    is_against(rule, &fails(OwnLeaseOnly::default(), &[at(50, event)]));
 }
 
-fn acquire(seen: u64, token: u64, before: Option<Kept>, after: Kept) -> Event {
-    let answer = Answer::Granted { token, waits: false };
-    step(after.holder, Asked::Acquire { seen }, answer, before, Some(after))
+/// A grant to the holder of `after`, which knew that token and had watched that mark.
+fn acquire(seen: u64, watched: Option<Mark>, before: Option<Kept>, after: Kept) -> Event {
+    let asked = Asked::Acquire { seen, watched };
+    step(after.mark.holder, asked, granted(after.token), before, Some(after))
 }
 
 #[test]
@@ -40,12 +44,12 @@ fn two_tenures_from_grant_to_release() {
         &[
             at(0, grant(None, LEASE)),
             at(1, grant(Some(LEASE), LEASE)),
-            at(2, refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE))),
+            at(2, refuse(2, asks(0), NOT, Some(LEASE))),
             at(50, renew(LEASE, 150)),
             at(60, release(longer)),
             at(60, refuse(1, Asked::Release { token: 7 }, Answer::NotHeld, Some(back(longer)))),
             at(61, refuse(1, Asked::Renew { token: 7 }, Answer::Superseded, Some(back(longer)))),
-            at(61, refuse(2, Asked::Acquire { seen: 0 }, Answer::Stale, Some(back(longer)))),
+            at(61, refuse(2, asks(0), NOT, Some(back(longer)))),
             at(62, grant(Some(back(longer)), kept(2, 8, 162))),
             at(63, refuse(1, Asked::Renew { token: 7 }, Answer::Superseded, Some(kept(2, 8, 162)))),
         ],
@@ -53,132 +57,131 @@ fn two_tenures_from_grant_to_release() {
 }
 
 #[test]
-fn a_lease_is_vacant_from_its_end_on() {
-    let next = kept(2, 8, 200);
-    step_holds(100, grant(Some(LEASE), next));
-    step_fails(99, grant(Some(LEASE), next), "granted while another holder's lease is live");
-    step_holds(99, refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(LEASE)));
-    let late = refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(LEASE));
-    step_fails(100, late, "refused as held");
-    let own = refuse(1, Asked::Acquire { seen: 7 }, Answer::Held, Some(LEASE));
-    step_fails(99, own, "refused as held");
+fn a_lease_is_taken_by_who_watched_its_mark() {
+    let (next, rule) = (kept(2, 8, 200), "granted a lease that is neither vacant nor watched");
+    step_holds(acquire(7, Some(LEASE.mark), Some(LEASE), next));
+    step_holds(acquire(6, Some(LEASE.mark), Some(LEASE), next));
+    step_fails(acquire(7, None, Some(LEASE), next), rule);
+    let older = Mark { number: 99, ..LEASE.mark };
+    step_fails(acquire(7, Some(older), Some(LEASE), next), rule);
 }
 
 #[test]
 fn a_late_duplicate_acquire_is_not_granted() {
-    let next = kept(2, 8, 200);
-    step_fails(100, acquire(6, 8, Some(LEASE), next), "granted to a candidate that does not");
-    step_holds(100, acquire(7, 8, Some(LEASE), next));
-    step_holds(100, refuse(2, Asked::Acquire { seen: 6 }, Answer::Stale, Some(LEASE)));
-    let known = refuse(2, Asked::Acquire { seen: 7 }, Answer::Stale, Some(LEASE));
-    step_fails(100, known, "refused as stale");
-    let live = refuse(2, Asked::Acquire { seen: 6 }, Answer::Stale, Some(LEASE));
-    step_fails(99, live, "refused as stale");
+    let (next, rule) = (kept(2, 8, 200), "granted a lease that is neither vacant nor watched");
+    step_fails(acquire(6, None, Some(back(LEASE)), next), rule);
+    step_holds(acquire(7, None, Some(back(LEASE)), next));
+    step_holds(acquire(6, Some(LEASE.mark), Some(back(LEASE)), next));
+    step_holds(refuse(2, asks(6), NOT, Some(back(LEASE))));
+}
+
+#[test]
+fn the_holder_itself_is_refused_only_if_it_must_wait() {
+    step_fails(refuse(1, asks(7), NOT, Some(LEASE)), "refused its own lease");
+    step_holds(refuse(1, asks(7), TOLD, Some(LEASE)));
+    step_holds(refuse(1, asks(8), NOT, Some(LEASE)));
+    step_holds(refuse(1, asks(7), NOT, Some(back(LEASE))));
 }
 
 #[test]
 fn a_new_token_is_above_all_known_ones() {
     let rule = "granted a token that is not above";
-    step_fails(100, acquire(7, 7, Some(LEASE), kept(2, 7, 200)), rule);
-    step_fails(100, acquire(9, 9, Some(LEASE), kept(2, 9, 200)), rule);
-    step_fails(100, acquire(9, 9, None, kept(2, 9, 200)), rule);
-    step_holds(100, acquire(9, 10, None, kept(2, 10, 200)));
-    step_fails(100, acquire(0, 0, None, kept(2, 0, 200)), rule);
+    let back = Some(back(LEASE));
+    step_fails(acquire(7, None, back, kept(2, 7, 200)), rule);
+    step_fails(acquire(9, None, back, kept(2, 9, 200)), rule);
+    step_fails(acquire(9, None, None, kept(2, 9, 200)), rule);
+    step_holds(acquire(9, None, None, kept(2, 10, 200)));
+    step_fails(acquire(0, None, None, kept(2, 0, 200)), rule);
 }
 
 #[test]
 fn the_record_agrees_with_the_grant() {
     let rule = "the record differs from the grant";
-    let answer = Answer::Granted { token: 8, waits: false };
-    let asked = Asked::Acquire { seen: 7 };
     let wrong = [
         Some(LEASE),
         None,
         Some(kept(1, 8, 200)),
         Some(kept(2, 9, 200)),
-        Some(kept(2, 8, 100)),
         Some(back(kept(2, 8, 200))),
     ];
     for after in wrong {
-        step_fails(100, step(2, asked, answer, Some(LEASE), after), rule);
+        step_fails(step(2, asks(7), granted(8), Some(back(LEASE)), after), rule);
     }
 }
 
 #[test]
 fn a_repeated_grant_keeps_token_and_lease() {
     let rule = "a repeated grant";
-    step_holds(50, acquire(0, 7, Some(LEASE), kept(1, 7, 150)));
-    step_fails(50, acquire(7, 8, Some(LEASE), kept(1, 8, 150)), rule);
-    step_fails(50, acquire(7, 7, Some(LEASE), kept(1, 7, 99)), rule);
-    step_fails(50, acquire(7, 8, Some(LEASE), kept(1, 7, 150)), rule);
+    let repeated = |answer, after| step(1, asks(7), granted(answer), Some(LEASE), Some(after));
+    step_holds(repeated(7, kept(1, 7, 150)));
+    step_fails(repeated(8, kept(1, 8, 150)), rule);
+    step_fails(repeated(7, kept(1, 7, 99)), rule);
+    step_fails(repeated(8, kept(1, 7, 150)), rule);
 }
 
 #[test]
-fn a_renewal_extends_its_own_live_lease_alone() {
-    let rule = "a renewal extends its own live lease";
-    let by = |holder, token, before, after| {
-        step(holder, Asked::Renew { token }, Answer::Renewed, before, after)
-    };
-    step_holds(99, renew(LEASE, 150));
-    step_holds(99, renew(LEASE, 100));
-    step_fails(99, renew(LEASE, 99), rule);
-    step_fails(100, renew(LEASE, 150), rule);
-    step_fails(50, renew(back(LEASE), 150), rule);
-    step_fails(50, by(2, 7, Some(LEASE), Some(kept(1, 7, 150))), rule);
-    step_fails(50, by(1, 6, Some(LEASE), Some(kept(1, 7, 150))), rule);
-    step_fails(50, by(1, 7, Some(LEASE), Some(kept(2, 7, 150))), rule);
-    step_fails(50, by(1, 7, Some(LEASE), Some(back(kept(1, 7, 150)))), rule);
-    step_fails(50, by(1, 7, Some(LEASE), None), rule);
-    step_fails(50, by(1, 7, None, None), rule);
+fn a_renewal_extends_its_own_lease_alone() {
+    let rule = "a renewal extends its own lease";
+    let by =
+        |holder, token, before, after| step(holder, Asked::Renew { token }, RENEWED, before, after);
+    step_holds(renew(LEASE, 150));
+    step_holds(renew(LEASE, 100));
+    step_fails(renew(LEASE, 99), rule);
+    step_fails(renew(back(LEASE), 150), rule);
+    step_fails(by(2, 7, Some(LEASE), Some(kept(1, 7, 150))), rule);
+    step_fails(by(1, 6, Some(LEASE), Some(kept(1, 7, 150))), rule);
+    step_fails(by(1, 7, Some(LEASE), Some(kept(2, 7, 150))), rule);
+    step_fails(by(1, 7, Some(LEASE), Some(back(kept(1, 7, 150)))), rule);
+    step_fails(by(1, 7, Some(LEASE), None), rule);
+    step_fails(by(1, 7, None, None), rule);
 }
 
 #[test]
-fn a_release_ends_its_own_live_lease_alone() {
-    let rule = "a release hands back its own live lease";
+fn a_release_ends_its_own_lease_alone() {
+    let rule = "a release hands back its own lease";
     let by = |holder, token, before, after| {
         step(holder, Asked::Release { token }, Answer::Released, before, after)
     };
-    step_holds(99, release(LEASE));
-    step_fails(100, release(LEASE), rule);
-    step_fails(50, release(back(LEASE)), rule);
-    step_fails(50, by(2, 7, Some(LEASE), Some(back(LEASE))), rule);
-    step_fails(50, by(1, 6, Some(LEASE), Some(back(LEASE))), rule);
-    step_fails(50, by(1, 7, Some(LEASE), Some(LEASE)), rule);
-    step_fails(50, by(1, 7, Some(LEASE), None), rule);
-    step_fails(50, by(1, 7, None, None), rule);
+    step_holds(release(LEASE));
+    step_fails(release(back(LEASE)), rule);
+    step_fails(by(2, 7, Some(LEASE), Some(back(LEASE))), rule);
+    step_fails(by(1, 6, Some(LEASE), Some(back(LEASE))), rule);
+    step_fails(by(1, 7, Some(LEASE), Some(LEASE)), rule);
+    step_fails(by(1, 7, Some(LEASE), None), rule);
+    step_fails(by(1, 7, None, None), rule);
 }
 
 #[test]
-fn a_live_tenure_is_not_refused() {
+fn a_tenure_that_is_not_over_is_not_refused() {
     for (asked, answer) in [
         (Asked::Renew { token: 7 }, Answer::Superseded),
         (Asked::Release { token: 7 }, Answer::NotHeld),
     ] {
         let rule = if answer == Answer::NotHeld { "refused as not held" } else { "superseded" };
-        step_fails(99, refuse(1, asked, answer, Some(LEASE)), rule);
-        step_holds(100, refuse(1, asked, answer, Some(LEASE)));
-        step_holds(99, refuse(2, asked, answer, Some(LEASE)));
-        step_holds(99, refuse(1, asked, answer, Some(kept(1, 8, 100))));
-        step_holds(99, refuse(1, asked, answer, None));
+        step_fails(refuse(1, asked, answer, Some(LEASE)), rule);
+        step_holds(refuse(1, asked, answer, Some(back(LEASE))));
+        step_holds(refuse(2, asked, answer, Some(LEASE)));
+        step_holds(refuse(1, asked, answer, Some(kept(1, 8, 100))));
+        step_holds(refuse(1, asked, answer, None));
     }
 }
 
 #[test]
-fn refusals_and_errors_change_nothing() {
+fn refusals_looks_and_errors_change_nothing() {
     let before = kept(3, 7, 100);
     let refusals = [
-        (50, Asked::Acquire { seen: 0 }, Answer::Held),
-        (100, Asked::Acquire { seen: 0 }, Answer::Stale),
-        (50, Asked::Renew { token: 7 }, Answer::Superseded),
-        (50, Asked::Release { token: 7 }, Answer::NotHeld),
-        (50, Asked::Acquire { seen: 0 }, Answer::Other),
+        (asks(0), NOT),
+        (Asked::Look { seen: 0 }, Answer::At { past_is_watched: true }),
+        (Asked::Renew { token: 7 }, Answer::Superseded),
+        (Asked::Release { token: 7 }, Answer::NotHeld),
+        (asks(0), Answer::Other),
     ];
-    for (when, asked, answer) in refusals {
+    for (asked, answer) in refusals {
         let changed = [None, Some(back(before)), Some(kept(3, 7, 101)), Some(kept(2, 8, 200))];
-        step_holds(when, step(1, asked, answer, Some(before), Some(before)));
+        step_holds(step(1, asked, answer, Some(before), Some(before)));
         for after in changed {
             let event = step(1, asked, answer, Some(before), after);
-            step_fails(when, event, "a refusal changed the record");
+            step_fails(event, "a refusal changed the record");
         }
     }
 }
@@ -187,12 +190,13 @@ fn refusals_and_errors_change_nothing() {
 fn an_answer_fits_its_request() {
     let rule = "an answer to another kind of request";
     for (asked, answer) in [
-        (Asked::Acquire { seen: 0 }, Answer::Renewed),
+        (asks(0), RENEWED),
+        (Asked::Look { seen: 0 }, NOT),
         (Asked::Renew { token: 7 }, Answer::Released),
         (Asked::Release { token: 7 }, Answer::Superseded),
-        (Asked::Renew { token: 7 }, Answer::Granted { token: 7, waits: false }),
+        (Asked::Renew { token: 7 }, granted(7)),
     ] {
-        step_fails(50, refuse(1, asked, answer, Some(LEASE)), rule);
+        step_fails(refuse(1, asked, answer, Some(LEASE)), rule);
     }
 }
 
@@ -230,24 +234,17 @@ fn an_old_primary_is_judged_separately() {
     fails(OwnLeaseOnly::default(), &[both.as_slice(), &[mixed_up]].concat());
 }
 
+/// The engine works the end out, and may do so anew.
 #[test]
-fn a_server_clock_step_leaves_the_record_unchanged() {
+fn another_end_is_the_same_record() {
     let moved = Kept { lease_ends: ns(90), ..LEASE };
-    let refused = refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(moved));
+    let refused = refuse(2, asks(7), NOT, Some(moved));
     holds(OwnLeaseOnly::default(), &[at(0, grant(None, LEASE)), at(50, refused)]);
 }
 
 #[test]
 fn an_old_primary_may_begin_after_its_successor() {
-    let early = |server| {
-        at(
-            60,
-            by_server(
-                server,
-                refuse(2, Asked::Acquire { seen: 0 }, Answer::Stale, Some(back(LEASE))),
-            ),
-        )
-    };
+    let early = |server| at(60, by_server(server, refuse(2, asks(0), NOT, Some(back(LEASE)))));
     let late = |server| at(60, by_server(server, renew(LEASE, 160)));
     let replaced =
         [at(0, grant(None, LEASE)), at(50, store_crashed(true)), at(51, store_crashed(false))];

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::judge::properties::history::{
-    answered, crashed, drain_moved, drains, given_up, grant, granted, kept, leads, leads_no_more,
-    n, renew, sent, stepped_down, store_crashed, work_began, work_dropped, work_ended, wrote,
-    wrote_after,
+    NOT, RENEWED, answered, asks, crashed, drain_moved, drains, given_up, grant, granted, kept,
+    leads, leads_no_more, n, renew, sent, stepped_down, store_crashed, work_began, work_dropped,
+    work_ended, wrote, wrote_after,
 };
-use crate::trace::{Answer, Asked, Reason};
+use crate::trace::{Asked, Reason};
 
 const RENEW: Asked = Asked::Renew { token: 7 };
 
@@ -59,18 +59,18 @@ fn nobody_led_for_a_lease() {
 
 #[test]
 fn ends_of_a_quarantine() {
-    let waits = (1, Event::Quarantined { who: n(0) });
+    let waits = (1, Event::Watches { who: n(0) });
     let crash = (5, crashed(n(0)));
     let replaced = (5, store_crashed(true));
-    let given_back = (3, sent(n(0), 2, Asked::Release { token: 7 }));
+    let watched = (3, answered(n(0), 2, NOT));
     for (condition, end) in [
         (Condition::CrashedInAQuarantine, crash),
         (Condition::StoreReplacedInAQuarantine, replaced),
     ] {
         meets(condition, &[waits.clone(), end.clone()]);
         let over = [waits.clone(), led(), end.clone()];
-        let given_up = [waits.clone(), given_back.clone(), end.clone()];
-        misses(condition, &[&over, &given_up, &[end]]);
+        let watched = [waits.clone(), watched.clone(), end.clone()];
+        misses(condition, &[&over, &watched, &[end]]);
     }
     misses(Condition::CrashedInAQuarantine, &[&[waits, (5, crashed(n(1)))]]);
 }
@@ -124,7 +124,7 @@ fn pause_between_check_and_effect() {
 fn renewal_reply_lost() {
     let (first, again) = ((1, sent(n(0), 1, RENEW)), (9, sent(n(0), 2, RENEW)));
     let done = (2, renew(kept(1, 7, 100), 102));
-    let reply = (3, answered(n(0), 1, Answer::Renewed));
+    let reply = (3, answered(n(0), 1, RENEWED));
     let lost = [first.clone(), done.clone(), again.clone()];
     meets(Condition::RenewalReplyLost, &lost);
     meets(
@@ -144,7 +144,7 @@ fn renewal_reply_lost() {
 
 #[test]
 fn late_and_overtaken_replies() {
-    let ask = |id| (id, sent(n(0), id, Asked::Acquire { seen: 0 }));
+    let ask = |id| (id, sent(n(0), id, asks(0)));
     let reply = |id| (9, answered(n(0), id, granted(7)));
     let late = [ask(1), ask(2), reply(1)];
     meets(Condition::LateReply, &late);

@@ -7,7 +7,6 @@ mod store;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::judge::properties::history::in_time;
 use crate::plan::{FaultKind, ns};
 
 /// Times are in nanoseconds.
@@ -22,9 +21,8 @@ fn times(condition: Condition, history: &History) -> u64 {
 fn counts(history: &History) -> BTreeMap<&'static str, u64> {
     let (mut sometimes, mut state) = (Sometimes::default(), State::default());
     for (at, event) in history {
-        let event = in_time(*at, event.clone());
-        sometimes.observe(ns(*at), &event, &state);
-        state.observe(ns(*at), &event);
+        sometimes.observe(ns(*at), event, &state);
+        state.observe(ns(*at), event);
     }
     sometimes.counts()
 }

@@ -2,16 +2,13 @@
 
 use super::*;
 use crate::judge::properties::history::{
-    answered, back, by_server, grant, granted, kept, leads, leads_no_more, millis, n, refuse,
-    release, renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
+    NOT, answered, asks, back, by_server, grant, granted, kept, leads, leads_no_more, millis, n,
+    refuse, release, renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
 };
-use crate::plan::ns;
 use crate::trace::{Answer, Asked, Kept, Reason};
 
-const LEASE: Kept =
-    Kept { token: 7, holder: 1, lease_end: 100, lease_ends: ns(100), released: false };
-const NEXT: Kept =
-    Kept { token: 8, holder: 2, lease_end: 200, lease_ends: ns(200), released: false };
+const LEASE: Kept = kept(1, 7, 100);
+const NEXT: Kept = kept(2, 8, 200);
 
 fn began() -> (u64, Event) {
     (0, grant(None, LEASE))
@@ -24,8 +21,7 @@ fn takeover_after_expiry() {
     misses(
         Condition::TakeoverAfterExpiry,
         &[
-            // Stolen, handed back, its own, lost with the store's data.
-            &taken(99, Some(LEASE), NEXT),
+            // Handed back, its own, lost with the store's data.
             &taken(100, Some(back(LEASE)), NEXT),
             &taken(100, Some(LEASE), kept(1, 8, 200)),
             &taken(100, None, NEXT),
@@ -34,11 +30,19 @@ fn takeover_after_expiry() {
 }
 
 #[test]
-fn takeover_at_the_exact_expiry() {
-    let taken = |late: u64| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, millis(9_000))))];
-    meets(Condition::TakeoverAtTheExactExpiry, &taken(0));
-    meets(Condition::TakeoverAtTheExactExpiry, &taken(999_999));
-    misses(Condition::TakeoverAtTheExactExpiry, &[&taken(1_000_000)]);
+fn takeover_under_a_renewal() {
+    let renews = |token| (50, sent(n(0), 2, Asked::Renew { token }));
+    let taken = (100, grant(Some(LEASE), NEXT));
+    meets(Condition::TakeoverUnderARenewal, &[began(), renews(7), taken.clone()]);
+    let arrived = (60, renew(LEASE, 110));
+    misses(
+        Condition::TakeoverUnderARenewal,
+        &[
+            &[began(), taken.clone()],
+            &[began(), renews(6), taken.clone()],
+            &[began(), renews(7), arrived, taken],
+        ],
+    );
 }
 
 #[test]
@@ -63,17 +67,13 @@ fn release_lost_lease_ran_out() {
     meets(Condition::ResignedLeaseRanOut, &ran_out(Reason::Resigned, 100, LEASE));
     misses(
         Condition::ResignedLeaseRanOut,
-        &[
-            &ran_out(Reason::Expired, 100, LEASE),
-            &ran_out(Reason::Resigned, 60, back(LEASE)),
-            &ran_out(Reason::Resigned, 99, LEASE),
-        ],
+        &[&ran_out(Reason::Expired, 100, LEASE), &ran_out(Reason::Resigned, 60, back(LEASE))],
     );
 }
 
 #[test]
 fn lost_grant_retried() {
-    let ask = |at, id| (at, sent(n(0), id, Asked::Acquire { seen: 0 }));
+    let ask = |at, id| (at, sent(n(0), id, asks(0)));
     let reply = |id| (20, answered(n(0), id, granted(7)));
     let (first, done, again) = (ask(0, 1), (5, grant(None, LEASE)), (9, grant(Some(LEASE), LEASE)));
     let retried = [first.clone(), done.clone(), ask(8, 2), again.clone(), reply(2)];
@@ -92,9 +92,7 @@ fn lost_grant_retried() {
 
 #[test]
 fn grant_above_a_lost_tenure() {
-    let by = |seen| {
-        [(1, step(2, Asked::Acquire { seen }, granted(9), Some(LEASE), Some(kept(2, 9, 300))))]
-    };
+    let by = |seen| [(1, step(2, asks(seen), granted(9), Some(LEASE), Some(kept(2, 9, 300))))];
     meets(Condition::GrantBeyondTheRecord, &by(8));
     misses(Condition::GrantBeyondTheRecord, &[&by(7)]);
 }
@@ -110,12 +108,12 @@ fn grant_handed_back_unused() {
 #[test]
 fn refusals() {
     let record = Some(back(LEASE));
-    let stale = |by| (1, refuse(by, Asked::Acquire { seen: 0 }, Answer::Stale, record));
+    let stale = |by| (1, refuse(by, asks(0), NOT, record));
     let superseded = |record| (1, refuse(1, Asked::Renew { token: 7 }, Answer::Superseded, record));
     meets(Condition::StaleAcquireRefused, &[stale(2)]);
     meets(Condition::RenewalSuperseded, &[superseded(Some(NEXT))]);
     let others = [
-        (1, refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE))),
+        (1, refuse(2, asks(0), NOT, Some(LEASE))),
         (2, refuse(2, Asked::Release { token: 6 }, Answer::NotHeld, Some(LEASE))),
         (3, renew(LEASE, 103)),
     ];
@@ -162,15 +160,17 @@ fn renewed_without_a_leader() {
 
 #[test]
 fn quarantine_waited() {
-    let wait = |waits| {
-        let answer = Answer::Granted { token: 7, waits };
-        (1, step(1, Asked::Acquire { seen: 0 }, answer, None, Some(LEASE)))
-    };
     let crashed = |keeps_data| (0, store_crashed(keeps_data));
-    meets(Condition::QuarantineWaited, &[crashed(false), wait(true)]);
+    let told = |past_is_watched| (1, refuse(1, asks(0), Answer::Not { past_is_watched }, None));
+    let granted = (2, grant(None, LEASE));
+    meets(Condition::QuarantineWaited, &[crashed(false), told(false), granted.clone()]);
     misses(
         Condition::QuarantineWaited,
-        &[&[crashed(false), wait(false)], &[crashed(true), wait(true)]],
+        &[
+            &[crashed(false), told(true), granted.clone()],
+            &[crashed(true), told(false), granted.clone()],
+            &[told(false), crashed(false), granted],
+        ],
     );
 }
 
@@ -193,7 +193,7 @@ fn store_lost_data_under_a_leader() {
 fn old_primary_acknowledged() {
     let acknowledged = |at, server| (at, by_server(server, renew(LEASE, 102)));
     meets(Condition::OldPrimaryAcknowledged, &[acknowledged(1, 1), acknowledged(2, 0)]);
-    let refusal = refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE));
+    let refusal = refuse(2, asks(0), NOT, Some(LEASE));
     misses(
         Condition::OldPrimaryAcknowledged,
         &[

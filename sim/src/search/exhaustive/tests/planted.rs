@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tenure_core::contract::{self, Moment};
 use tenure_core::{
-    Candidate, Claim, Config, Event, Input, Instant, Output, Pending, Reply, Request, RequestId,
-    Seed, Token,
+    Acquire, Candidate, Claim, Config, Event, Input, Instant, Output, Pending, Reply, Request,
+    RequestId, Seed, Sight, Stamp, Token, WatchedStamp,
 };
 
 use super::Subject;
-use super::subject::Kept;
+use super::subject::{Kept, NAME};
 
 /// A candidate or store with that bug.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,14 +30,14 @@ pub(super) trait Bug: Clone + Debug + Default + Eq + Hash + Send + Sync {
         candidate.poll()
     }
 
-    fn serve((record, history): Kept<'_>, at: Moment, request: Request) -> Reply {
-        contract::apply(record, history, at, request)
+    fn serve((record, past): Kept<'_>, at: Moment, request: Request) -> Reply {
+        contract::apply(record, past, at, request)
     }
 }
 
 impl<B: Bug> Subject for Planted<B> {
     fn new(config: Config, seed: Seed) -> Self {
-        Self { candidate: Candidate::new(config, seed), bug: B::default() }
+        Self { candidate: Candidate::new(config, NAME, seed), bug: B::default() }
     }
 
     fn handle(&mut self, now: Instant, input: Input) {
@@ -68,16 +68,70 @@ impl<B: Bug> Subject for Planted<B> {
 /// The machine never goes back in time: to it, this is the time of the last input.
 const SAME_TIME: Instant = Instant::ORIGIN;
 
-/// Leads without waiting for the quarantine.
+/// Watches a lease for half of its TTL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct NoQuarantine;
+pub(super) struct WatchesHalfOfTheTtl;
 
-impl Bug for NoQuarantine {
+impl Bug for WatchesHalfOfTheTtl {
     fn handle(&mut self, candidate: &mut Candidate, now: Instant, mut input: Input) {
-        if let Input::Reply { result: Ok(Reply::Granted { wait, .. }), .. } = &mut input {
-            *wait = Duration::ZERO;
+        if let Input::Reply { result: Ok(Reply::Not(sight) | Reply::At(sight)), .. } = &mut input
+            && let Some(lease) = &mut sight.record
+        {
+            lease.ttl /= 2;
         }
         candidate.handle(now, input);
+    }
+}
+
+/// Watches a past for half of the quarantine, and says that it has watched all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct WatchesHalfOfTheQuarantine {
+    /// The stamp that was told last, and since when.
+    told: Option<(Stamp, Instant)>,
+}
+
+impl Bug for WatchesHalfOfTheQuarantine {
+    fn handle(&mut self, candidate: &mut Candidate, now: Instant, mut input: Input) {
+        if let Input::Reply { result: Ok(Reply::Not(sight) | Reply::At(sight)), .. } = &mut input {
+            self.watch(sight, now, candidate.config().quarantine() / 2);
+        }
+        candidate.handle(now, input);
+    }
+
+    fn poll(&mut self, candidate: &mut Candidate) -> Option<Output> {
+        let mut output = candidate.poll();
+        if let Some(Output::Send { request: Request::Acquire(Acquire { stamp, .. }), .. }) =
+            &mut output
+            && let Some((told, _)) = self.told
+        {
+            *stamp = Some(WatchedStamp { stamp: told, time: candidate.config().quarantine() });
+        }
+        output
+    }
+}
+
+impl WatchesHalfOfTheQuarantine {
+    fn watch(&mut self, sight: &mut Sight, now: Instant, demand: Duration) {
+        let Some(past) = sight.past else { return };
+        match self.told {
+            Some((stamp, since)) if stamp == past.stamp => {
+                if now.since(since) >= demand {
+                    sight.past = None;
+                }
+            }
+            Some(_) | None => self.told = Some((past.stamp, now)),
+        }
+    }
+}
+
+/// Two pasts have the same stamp, so a watch of the earlier one counts for the later one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct GivesAStampTwice;
+
+impl Bug for GivesAStampTwice {
+    fn serve((record, past): Kept<'_>, mut at: Moment, request: Request) -> Reply {
+        at.fresh = Stamp::from_bits(0);
+        contract::apply(record, past, at, request)
     }
 }
 
@@ -87,22 +141,22 @@ pub(super) struct LateRenewalCounts;
 
 impl Bug for LateRenewalCounts {
     fn handle(&mut self, candidate: &mut Candidate, now: Instant, input: Input) {
-        let renewed = matches!(input, Input::Reply { result: Ok(Reply::Renewed), .. });
+        let renewed = matches!(input, Input::Reply { result: Ok(Reply::Renewed { .. }), .. });
         let before = candidate.deadline().unwrap_or(now) - Duration::from_nanos(1);
         candidate.handle(if renewed { now.min(before) } else { now }, input);
     }
 }
 
-/// The store grants to candidates that do not know the last tenure.
+/// The store grants a lease that was given back to candidates that do not know its tenure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct AnyCandidateKnowsTheLastTenure;
 
 impl Bug for AnyCandidateKnowsTheLastTenure {
-    fn serve((record, history): Kept<'_>, at: Moment, mut request: Request) -> Reply {
-        if let Request::Acquire { seen, .. } = &mut request {
+    fn serve((record, past): Kept<'_>, at: Moment, mut request: Request) -> Reply {
+        if let Request::Acquire(Acquire { seen, .. }) = &mut request {
             *seen = (*seen).max(record.map(|lease| lease.token));
         }
-        contract::apply(record, history, at, request)
+        contract::apply(record, past, at, request)
     }
 }
 
@@ -111,12 +165,12 @@ impl Bug for AnyCandidateKnowsTheLastTenure {
 pub(super) struct TokensStartOver;
 
 impl Bug for TokensStartOver {
-    fn serve((record, history): Kept<'_>, at: Moment, request: Request) -> Reply {
+    fn serve((record, past): Kept<'_>, at: Moment, request: Request) -> Reply {
         let was_empty = record.is_none();
-        match (contract::apply(record, history, at, request), record) {
-            (Reply::Granted { wait, .. }, Some(lease)) if was_empty => {
+        match (contract::apply(record, past, at, request), record) {
+            (Reply::Granted { .. }, Some(lease)) if was_empty => {
                 lease.token = Token::FIRST;
-                Reply::Granted { token: Token::FIRST, wait }
+                Reply::Granted { token: Token::FIRST }
             }
             (reply, _) => reply,
         }
@@ -134,7 +188,7 @@ impl Bug for CountedFromTheReply {
     fn handle(&mut self, candidate: &mut Candidate, now: Instant, input: Input) {
         let granted = matches!(
             input,
-            Input::Reply { result: Ok(Reply::Granted { .. } | Reply::Renewed), .. }
+            Input::Reply { result: Ok(Reply::Granted { .. } | Reply::Renewed { .. }), .. }
         );
         let before = candidate.clone();
         if granted && let Some(mut again) = self.before.take() {
@@ -211,12 +265,12 @@ impl Bug for LeadsUnasked {
     fn poll(&mut self, candidate: &mut Candidate) -> Option<Output> {
         let output = candidate.poll();
         match output {
-            Some(Output::Send { id, request: Request::Acquire { .. }, .. }) => {
+            Some(Output::Send { id, request: Request::Acquire(_), .. }) => {
                 self.asked = Some(id);
             }
             None => {
                 let id = self.asked.take()?;
-                let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+                let granted = Reply::Granted { token: Token::FIRST };
                 candidate.handle(SAME_TIME, Input::Reply { id, result: Ok(granted) });
                 return candidate.poll();
             }
