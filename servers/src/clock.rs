@@ -51,9 +51,9 @@ pub struct Course {
     fast_by_ppm: i64,
 }
 
-/// What a server needs to tell the time by a clock.
+/// What a process needs to tell the time by a clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Preload(Arc<TempDir>);
+pub struct Preload(Arc<TempDir>);
 
 impl ServerClock {
     /// Makes a clock that is fast by that many millionths of the time that passes, or slow if negative.
@@ -99,12 +99,26 @@ impl ServerClock {
         self.course
     }
 
+    /// What a process that is started now shows for the time, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// If there is no `date`, or if it says something else.
+    pub fn told(&self) -> Result<u64, ServerError> {
+        let mut date = Command::new("date");
+        self.preload().sets(&mut date);
+        let asking = || doing("asking a program for the time");
+        let said = date.arg("+%s%6N").output().map_err(asking())?;
+        let said = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        said.parse().map_err(|_| asking()(io::Error::other(format!("{said:?} is no time"))))
+    }
+
     /// A process that is started by that command will tell the time by this clock.
     pub fn sets(&self, command: &mut Command) {
         self.preload().sets(command);
     }
 
-    pub(crate) fn preload(&self) -> Preload {
+    /// For processes that are to have it.
+    pub fn preload(&self) -> Preload {
         Preload(Arc::clone(&self.folder))
     }
 
@@ -186,12 +200,9 @@ mod tests {
 
     /// What a program says that asks the C library, and what the machine's clock shows then, in milliseconds.
     fn told(clock: &ServerClock) -> (i64, i64) {
-        let mut date = Command::new("date");
-        clock.preload().sets(&mut date);
-        let said = date.arg("+%s%3N").output().expect("date runs");
-        let said = String::from_utf8_lossy(&said.stdout).trim().parse().expect("a number");
-        let machine = i64::try_from(nanos(ClockId::Realtime) / 1_000_000).expect("not so late");
-        (said, machine)
+        let said = clock.told().expect("date runs") / 1_000;
+        let machine = nanos(ClockId::Realtime) / 1_000_000;
+        (said.cast_signed(), machine.cast_signed())
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod redis;
 mod worker;
 
 pub use certificates::{Authority, Certificate};
-pub use clock::{Course, ServerClock};
+pub use clock::{Course, Preload, ServerClock};
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdGrpcProxy, EtcdServer};
 pub use names::SilentNames;

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, pr
 
 use crate::ServerError;
 use crate::child;
+use crate::clock::Preload;
 use crate::error::doing;
 
 /// Standard input, output and error.
@@ -28,7 +29,30 @@ impl Worker {
     /// # Errors
     /// If it can't be started.
     pub fn start<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Result<Self, ServerError> {
+        Self::start_by(None, program, args)
+    }
+
+    /// The same with a wall clock of its own.
+    ///
+    /// # Errors
+    /// As those of [`start`](Self::start).
+    pub fn start_with_clock<A: AsRef<OsStr>>(
+        program: &Path,
+        args: &[A],
+        clock: &Preload,
+    ) -> Result<Self, ServerError> {
+        Self::start_by(Some(clock), program, args)
+    }
+
+    fn start_by<A: AsRef<OsStr>>(
+        clock: Option<&Preload>,
+        program: &Path,
+        args: &[A],
+    ) -> Result<Self, ServerError> {
         let mut command = child::command(program, None);
+        if let Some(clock) = clock {
+            clock.sets(&mut command);
+        }
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = child::spawn(command).map_err(doing("starting a process under test"))?;
         Ok(Self { child })

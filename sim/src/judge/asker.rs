@@ -69,7 +69,12 @@ impl Asker {
 /// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any other process
 /// may get lost: that process may have crashed, or its connection may still suffer from an earlier fault.
 pub(super) fn is_from_waiting<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {
-    let asked = |asker: &&Asker| asker.request == Some(request) && asker.last == Last::Open;
+    // Not every store shows what its candidates have watched.
+    let is_it = |asked: Asked| match (asked, request) {
+        (Asked::Acquire { seen, .. }, Asked::Acquire { seen: other, .. }) => seen == other,
+        _ => asked == request,
+    };
+    let asked = |asker: &&Asker| asker.request.is_some_and(is_it) && asker.last == Last::Open;
     let mut askers = askers.filter(asked).peekable();
     askers.peek().is_some() && askers.all(|asker| asker.is_settled)
 }

@@ -80,7 +80,10 @@ impl Sometimes {
             Event::Crashed { who } => self.crashed(at, who, state),
             Event::Sent { who, id, request } => self.sent(at, who, id, request),
             Event::Answered { who, id, answer } => self.answered(who, id, answer),
-            Event::Watches { who } => self.lives.of(who).waits = true,
+            Event::Watches { who } => {
+                self.lives.of(who).waits = true;
+                self.store.told_of_a_past = true;
+            }
             Event::Leads { who, token } => self.leads(at, who, token),
             Event::LeadsNoMore { who } => self.leads_no_more(at, who, state),
             Event::SteppedDown { who, token, reason, drain_ends } => {

@@ -1,7 +1,7 @@
 //! Faults that begin at a point of the run.
 
 use tenure_sim::plan::{Asking, Fault, FaultKind, Point, ProcessFault, Trigger, What, When};
-use tenure_sim::trace::{Entry, Event};
+use tenure_sim::trace::{Answer, Entry, Event};
 
 use crate::{TTL_MS, held, leads, seen, with};
 
@@ -26,7 +26,7 @@ fn a_pause_begins_at_the_third_reply() {
     assert_eq!(began.len(), 1);
     assert_eq!(began[0].1, (FaultKind::PauseAtReply, Some(leader)));
     let read = seen(&entries, |event| match event {
-        Event::Answered { answer: Some(tenure_sim::trace::Answer::Renewed { .. }), .. } => Some(()),
+        Event::Answered { answer: Some(Answer::Renewed { .. }), .. } => Some(()),
         _ => None,
     });
     assert_eq!(read[2].0, began[0].0 + 200, "{read:?}");
@@ -72,7 +72,11 @@ fn a_fault_strikes_where_its_trigger_fired() {
         if point == Point::Leads {
             assert_eq!((at, node), (leads(&entries)[wanted].0, Some(leads(&entries)[wanted].1)));
         } else {
-            assert!(at < 10 && node.is_some());
+            let granted = seen(&entries, |event| match event {
+                Event::Store(step) => matches!(step.answer, Answer::Granted { .. }).then_some(()),
+                _ => None,
+            });
+            assert!(at == granted[0].0 && node.is_some(), "{at} {granted:?}");
         }
     }
 }

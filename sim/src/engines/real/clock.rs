@@ -81,11 +81,6 @@ impl WallClock {
         (self.at_start + at.as_nanos()) / 1_000
     }
 
-    /// Its reading at one of the boot clock, both in microseconds, if it was compared from the beginning of that clock on.
-    pub(super) const fn of_boot(self, boot_micros: u64) -> u64 {
-        self.at_start / 1_000 + boot_micros
-    }
-
     /// By how much it has been set since then, beyond what a comparison can be wrong by.
     pub(super) fn moved(self, time: TrueTime) -> Option<Duration> {
         let moved = Duration::from_nanos(Self::compare(time).at_start.abs_diff(self.at_start));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tenure_servers::{Flow, Proxy};
+use tenure_servers::{Flow, Preload, Proxy};
 
 use super::protocol::{Place, Route};
 use super::server::Entrance;
@@ -44,7 +44,15 @@ impl Link {
                     gates.iter().zip(by).map(|((server, _), by)| Route { server: *server, by });
                 Place::Servers(routes.collect())
             }
-            Entrance::File(path) => Place::File(PathBuf::clone(path)),
+            Entrance::File { path, .. } => Place::File(PathBuf::clone(path)),
+        }
+    }
+
+    /// The wall clock of its processes, if it is not the machine's.
+    pub(super) fn clock(&self) -> Option<&Preload> {
+        match &self.entrance {
+            Entrance::Gates(_) => None,
+            Entrance::File { clock, .. } => clock.as_ref(),
         }
     }
 

@@ -64,7 +64,7 @@ impl Machine {
     fn starts(&mut self) -> Result<(), EngineError> {
         self.brief.store = self.link.place();
         self.has_asked = false;
-        self.subject = Some(Subject::start(&self.brief, self.told.clone())?);
+        self.subject = Some(Subject::start(&self.brief, self.link.clock(), self.told.clone())?);
         Ok(())
     }
 

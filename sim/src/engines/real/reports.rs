@@ -164,13 +164,13 @@ impl Run<'_> {
         self.calm_if_the_server_is_back();
     }
 
-    /// Another server has the record. One that has kept the history before need not begin it anew.
+    /// Another server has the record. One that has stamped its past before need not do so again.
     fn has_moved(&mut self, at: SimTime, moved: Moved) {
-        let Moved { server, known_since } = moved;
+        let Moved { server, stamped_at } = moved;
         self.entries.push(Entry { at, event: Event::StoreCrashed { keeps_data: true } });
-        let Some(known_since) = known_since.map(|since| self.time.of(since)) else { return };
-        let event = Event::Elsewhere { server, granted: true, knew_more: false };
-        self.entries.push(Entry { at: known_since, event });
+        let Some(at) = stamped_at.map(|at| self.time.of(at)) else { return };
+        let event = Event::Elsewhere { server, knew_more: false };
+        self.entries.push(Entry { at, event });
     }
 
     /// Waits until all processes have ended. Returns whether they have.
@@ -210,13 +210,12 @@ impl Run<'_> {
             let what = format!("the wall clock of this machine was set by {by:?} during the run");
             return Err(broke(&what));
         }
-        let Steps { all, has_gaps } = self.server.steps(&Answers::of(&self.entries, wall))?;
-        let steps = all.into_iter().map(|step| {
-            let (at, step) = step.traced(wall);
-            Entry { at, event: Event::Store(step) }
-        });
+        let answers = Answers::of(&self.entries, wall);
+        let Steps { all, stamped, has_gaps } = self.server.steps(&answers)?;
         let mut entries = std::mem::take(&mut self.entries);
-        entries.extend(steps);
+        let drift_ppm = self.drift_ppm;
+        entries.extend(all.into_iter().map(|step| step.traced(wall, drift_ppm)));
+        entries.extend(stamped.into_iter().map(|stamped| stamped.traced(wall)));
         entries.extend(self.resource.landed()?.into_iter().map(|landed| landed.traced(wall)));
         let machines = &self.machines;
         let stalls = self.stalls.unexplained(&entries, self.plan, |node, from, until| {

@@ -40,6 +40,8 @@ pub(super) struct Run<'a> {
     /// Faults of that kind are ordered, but not carried out.
     without: Option<FaultKind>,
     pub(super) stalls: Stalls,
+    /// The most by which a candidate's clock may be fast.
+    pub(super) drift_ppm: u32,
 }
 
 /// What is known of a process.
@@ -82,6 +84,7 @@ impl<'a> Run<'a> {
             is_calm_due: false,
             without,
             stalls: Stalls::watch(time).map_err(|error| broke(&error))?,
+            drift_ppm: configs.iter().map(Config::drift_ppm).max().unwrap_or(0),
         };
         if plan.has(FaultKind::Drift) {
             run.awaited.ordered(FaultKind::Drift, None);

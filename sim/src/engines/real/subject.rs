@@ -5,7 +5,7 @@ use std::process::ChildStdin;
 use std::thread;
 use std::time::Duration;
 
-use tenure_servers::Worker;
+use tenure_servers::{Preload, Worker};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::protocol::{Brief, Order, Report};
@@ -27,10 +27,17 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Starts the process. A thread passes on what it reports.
-    pub(super) fn start(brief: &Brief, told: UnboundedSender<Told>) -> Result<Self, EngineError> {
+    pub(super) fn start(
+        brief: &Brief,
+        clock: Option<&Preload>,
+        told: UnboundedSender<Told>,
+    ) -> Result<Self, EngineError> {
         let who = brief.who;
         let program = std::env::current_exe().map_err(|error| broke(&error))?;
-        let mut worker = Worker::start(&program, &[ARGUMENT])?;
+        let mut worker = match clock {
+            Some(clock) => Worker::start_with_clock(&program, &[ARGUMENT], clock)?,
+            None => Worker::start(&program, &[ARGUMENT])?,
+        };
         let (orders, reports) = worker.pipes().ok_or_else(|| broke(&"a process has no pipes"))?;
         let reads = move || {
             for line in BufReader::new(reports).lines() {

@@ -115,7 +115,8 @@ impl Target {
         let has_network = !matches!(self, Self::Sqlite);
         let is_watched = matches!(self, Self::RedisSentinel | Self::RedisCluster);
         let fails_over = is_watched || matches!(self, Self::Postgres);
-        let sets_clock = matches!(self, Self::Redis | Self::Fred | Self::Postgres);
+        // That of SQLite is that of all candidates.
+        let sets_clock = matches!(self, Self::Redis | Self::Fred | Self::Postgres | Self::Sqlite);
         let acts: &[Act] = match self {
             Self::Redis => &[
                 Act::Disconnect,

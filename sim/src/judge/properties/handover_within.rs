@@ -122,6 +122,12 @@ impl Property for HandoverWithin {
                 self.nothing_is_due();
             }
             Event::Store(ref step) => self.stepped(at, step, state),
+            // Not every store shows what it refuses.
+            Event::Answered { answer: Some(answer), .. }
+                if answer.past_is_watched() == Some(false) =>
+            {
+                self.nothing_is_due();
+            }
             Event::Hinted { who } => self.hinted(at, who, state),
             Event::Leads { .. } => {
                 tally.count(self.due.is_some());

@@ -21,7 +21,7 @@ pub(super) struct Store {
     /// For how long the lease that was granted or renewed last is certainly not taken.
     pub(super) lease_lasts: Duration,
     /// Whether the present server has told somebody to watch its past.
-    told_of_a_past: bool,
+    pub(super) told_of_a_past: bool,
     /// Token and time of the last release.
     released: Option<(u64, SimTime)>,
     /// The number of the newest server that has carried out a request.

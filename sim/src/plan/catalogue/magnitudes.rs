@@ -14,6 +14,10 @@ pub const RAFT_PAUSE_MOST_MS: u64 = 900;
 /// Shorter ones are not noticed by the other members.
 pub(super) const RAFT_PAUSE_LEAST_MS: u64 = 300;
 
+/// A server's clock is wrong by that much after a machine was resumed, in another time zone, and without a battery. The
+/// last one is the most.
+const FAR_MS: [u64; 3] = [30_000, 3_600_000, 3_653 * DAY_MS];
+
 /// A store that is down for long hides all other faults.
 pub(super) const OUTAGE: fn(u64) -> RangeInclusive<u64> = |ttl_ms| 1..=ttl_ms / 2;
 /// Some locks take a leader's lease.
@@ -36,6 +40,15 @@ impl Magnitudes {
     /// In the direction of that step.
     fn step(self, by_ms: i64, draw: &mut Draw) -> i64 {
         by_ms.signum() * draw.within(1..=2 * self.ttl_ms).cast_signed()
+    }
+
+    /// The same of a store's clock, which decides nothing.
+    fn store_step(self, by_ms: i64, draw: &mut Draw) -> i64 {
+        let [seconds, hour, years] = FAR_MS;
+        match draw.pick(&[0, 0, 0, seconds, hour, years]) {
+            0 => self.step(by_ms, draw),
+            far_ms => by_ms.signum() * far_ms.cast_signed(),
+        }
     }
 
     fn of_link(self, fault: LinkFault, draw: &mut Draw) -> LinkFault {
@@ -86,7 +99,7 @@ impl Magnitudes {
                 }
             }
             StoreFault::StoreClockStep { by_ms } => {
-                StoreFault::StoreClockStep { by_ms: self.step(by_ms, draw) }
+                StoreFault::StoreClockStep { by_ms: self.store_step(by_ms, draw) }
             }
             StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreStall => fault,
         }
@@ -148,7 +161,9 @@ impl What {
                     ("lag_ms", lag_ms, 0..=DAY_MS),
                     ("clock_ahead_ms", clock_ahead_ms.unsigned_abs(), 0..=DAY_MS),
                 ],
-                StoreFault::StoreClockStep { by_ms: by } => vec![by_ms(by)],
+                StoreFault::StoreClockStep { by_ms } => {
+                    vec![("by_ms", by_ms.unsigned_abs(), 1..=FAR_MS[2])]
+                }
                 StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreStall => {
                     Vec::new()
                 }

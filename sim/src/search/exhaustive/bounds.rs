@@ -135,8 +135,8 @@ impl Bounds {
         (Duration::from_millis(renewal), Duration::from_millis(timeout))
     }
 
-    /// The least true time, in nanoseconds, in which a candidate watches a lease, or a past: the quarantine is as long as
-    /// the TTL.
+    /// The least true time in which a candidate watches a lease, in nanoseconds. That of a past is the same: the
+    /// quarantine is as long as the TTL.
     pub(super) fn shortest_watch(&self) -> u64 {
         on_fastest_clock(self.ttl.length())
     }

@@ -3,8 +3,8 @@
 //!
 //! - Candidates have no order: each becomes one number, and the numbers are sorted.
 //! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A
-//!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may have
-//!   to be above it.
+//!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may
+//!   have to be above it.
 //! - An instant counts by its distance from the reading of its clock. All clocks show multiples of 5 ms, so an instant
 //!   is rounded up to such a multiple; this also removes the jitter. Instants that are further in the past than the
 //!   longest duration count as equal.
@@ -404,8 +404,8 @@ fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     }
 }
 
-/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests, besides the id of its
-/// last request of all.
+/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests, besides the id of
+/// its last request of all.
 fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
     let ids = || {
         node.local.words.0.iter().filter_map(|word| match word {

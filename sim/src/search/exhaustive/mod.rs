@@ -1,10 +1,10 @@
 //! Exhaustive search: does any order of events, within [`Bounds`], break a promise?
 //!
 //! A campaign draws events at random; this search tries all of them. Two or three candidates run the shipped state
-//! machine, the store is the store contract as code, and the candidates' clocks run at the ends of the drift bound. From
-//! each state the search tries every possible action: a message arrives, a process pauses, resumes or crashes, another
-//! server takes the store's place, a tick elapses. It checks the properties in every state and every step. If one does
-//! not hold, it shows a shortest sequence of actions that leads there.
+//! machine, the store is the store contract as code, and the candidates' clocks run at the ends of the drift bound.
+//! From each state the search tries every possible action: a message arrives, a process pauses, resumes or crashes,
+//! another server takes the store's place, a tick elapses. It checks the properties in every state and every step. If
+//! one does not hold, it shows a shortest sequence of actions that leads there.
 //!
 //! # Guaranteed
 //!
@@ -30,8 +30,8 @@
 //!   time, while its clock advances and messages queue up. A pause between deciding to send and sending is the same as
 //!   a message that takes longer. A pause between a check and its effect is what tokens are for: the state keeps the
 //!   newest tenure that could write, and no older one may lead after it.
-//! - **Clocks** of candidates keep one rate, unless a change of rate is allowed. The store's clock is exact: only tokens
-//!   and the times of looks depend on it. All arithmetic is in integers.
+//! - **Clocks** of candidates keep one rate, unless a change of rate is allowed. The store's clock is exact: only
+//!   tokens and the times of looks depend on it. All arithmetic is in integers.
 //! - **States** that differ only in irrelevant details count as one (`canonical.rs`): the order of candidates, the size
 //!   of ids, tokens and stamps, the absolute time. So the number of states is finite even without a horizon.
 //! - **The store** is one atomic step for each request. Another server takes its place with all data or with none;

@@ -63,7 +63,7 @@ fn figures_do_not_depend_on_the_number_of_threads() {
     assert!(reports.windows(2).all(|two| two[0] == two[1]));
 }
 
-/// Bounds that together allow every action, and each fault once.
+/// Bounds that together allow every action and every rate, and each fault once.
 fn every_kind_of_bounds() -> [Bounds; 4] {
     let each = Faults {
         duplicates: 1,

@@ -176,10 +176,11 @@ fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tenure_core::Stamp;
 
     use super::*;
-    use crate::Duration;
 
     const CLUSTER: u64 = 5;
 

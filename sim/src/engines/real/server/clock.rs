@@ -41,12 +41,12 @@ impl Clock {
     pub(super) fn step(
         &mut self,
         by_ms: i64,
-        ask: impl FnOnce() -> Result<u64, ServerError>,
+        ask: impl FnOnce(&ServerClock) -> Result<u64, ServerError>,
     ) -> Result<bool, ServerError> {
         let Some(own) = &mut self.0 else { return Ok(false) };
         let before = own.course();
         own.step(by_ms)?;
-        let told = ask()?;
+        let told = ask(own)?;
         let now = boot_clock();
         let differs = |reading: u64| told.abs_diff(reading / 1_000) > SHOWN_WITHIN;
         let is_set = !differs(self.reading().saturating_mul(1_000));

@@ -231,6 +231,6 @@ impl super::Observed for Observed {
 
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.shows_all()?;
-        Ok(Steps { all: self.watch.steps(answers), has_gaps: true })
+        Ok(self.watch.steps(answers))
     }
 }

@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tenure_servers::{Flow, Proxy, ServerError};
+use tenure_servers::{Flow, Preload, Proxy, ServerClock, ServerError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clock::boot_clock;
@@ -36,20 +36,23 @@ pub(super) use orders::{Moved, ServerOrder, ServerReport};
 const ARRIVES_WITHIN: Duration = Duration::from_millis(20);
 
 /// What a store consists of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Parts {
     /// Servers that listen at these ports, in the order in which candidates are told of them.
     Servers(Vec<u16>),
-    /// A file, which candidates open themselves.
-    File(PathBuf),
+    /// A file, which candidates open themselves, and their wall clock, if it is not the machine's.
+    File { path: PathBuf, clock: Option<Preload> },
 }
 
 /// Where the machines of a run find the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Entrance {
     /// The port of each server, and that of its gate.
     Gates(Vec<(u16, u16)>),
-    File(PathBuf),
+    File {
+        path: PathBuf,
+        clock: Option<Preload>,
+    },
 }
 
 /// The store's server, or its file, with an observer of what is carried out there.
@@ -246,7 +249,9 @@ impl Parts {
     async fn gated(self) -> io::Result<(Entrance, Arc<[Proxy]>)> {
         let ports = match self {
             Self::Servers(ports) => ports,
-            Self::File(path) => return Ok((Entrance::File(path), Arc::new([]))),
+            Self::File { path, clock } => {
+                return Ok((Entrance::File { path, clock }, Arc::new([])));
+            }
         };
         let start = |port: u16| Proxy::start(([127, 0, 0, 1], port).into());
         let gates = try_join_all(ports.iter().copied().map(start)).await?;
@@ -288,8 +293,10 @@ fn start(
             Ok((Box::new(etcd), parts))
         }
         Target::Sqlite => {
-            let sqlite = sqlite::Observed::start(plan.has(FaultKind::FillDisk))?;
-            let parts = Parts::File(sqlite.file());
+            let clock = Clock::of(plan)?;
+            let own = clock.own().map(ServerClock::preload);
+            let sqlite = sqlite::Observed::start(clock, plan.has(FaultKind::FillDisk))?;
+            let parts = Parts::File { path: sqlite.file(), clock: own };
             Ok((Box::new(sqlite), parts))
         }
     }

@@ -63,9 +63,8 @@ pub(super) struct Done {
 pub(in super::super) struct Moved {
     /// Its number.
     pub(in super::super) server: u32,
-    /// Since when it has known all leases, by the boot clock, if it has kept the history before and no other server has
-    /// taken it over.
-    pub(in super::super) known_since: Option<u64>,
+    /// When it has stamped the past that it has, by the boot clock, if no other server has stamped it since.
+    pub(in super::super) stamped_at: Option<u64>,
 }
 
 impl Done {

@@ -188,7 +188,7 @@ impl super::Observed for Observed {
             sleep(Duration::from_millis(5));
         }
         table.read(server)?;
-        let is_set = clock.step(by_ms, || {
+        let is_set = clock.step(by_ms, |_| {
             let told = session.sql(TIME)?;
             let detail = || format!("{told:?} is no time");
             told.parse()
@@ -206,8 +206,8 @@ impl super::Observed for Observed {
         self.acts.ends(act, &self.server)
     }
 
-    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+    fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.table.read(&self.server)?;
-        Ok(Steps { all: self.table.take(), has_gaps: true })
+        Ok(self.table.take(answers))
     }
 }

@@ -308,7 +308,7 @@ impl super::Observed for Observed {
         let mut steps = Steps::default();
         let shards = [&self.shard].into_iter().chain(&self.other);
         for monitor in shards.flat_map(|shard| &shard.monitors) {
-            let Steps { mut all, has_gaps } = monitor.steps();
+            let Steps { mut all, has_gaps, .. } = monitor.steps();
             steps.all.append(&mut all);
             steps.has_gaps |= has_gaps;
         }

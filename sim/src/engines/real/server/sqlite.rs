@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tempfile::TempDir;
-use tenure_servers::ServerError;
+use tenure_servers::{ServerClock, ServerError};
 
+use super::clock::Clock;
 use super::orders::Done;
 use crate::engines::real::disk::Disk;
 use crate::engines::real::steps::sqlite::{Changes, failed, install};
@@ -28,6 +29,8 @@ pub(super) struct Observed {
     /// The file system of the folder, if the plan fills it. It is unmounted before the folder is deleted.
     disk: Option<Disk>,
     folder: TempDir,
+    /// The wall clock of all candidates.
+    clock: Clock,
     changes: Changes,
     /// The number of files that were replaced.
     replaced: usize,
@@ -37,11 +40,13 @@ pub(super) struct Observed {
 
 impl Observed {
     /// A new file, on a file system of its own if that will be filled.
-    pub(super) fn start(will_be_full: bool) -> Result<Self, ServerError> {
+    pub(super) fn start(clock: Clock, will_be_full: bool) -> Result<Self, ServerError> {
         let folder = tempfile::tempdir().map_err(io("making a folder"))?;
         let mount = || Disk::mount(folder.path()).map_err(io("mounting a file system"));
         let disk = will_be_full.then(mount).transpose()?;
-        let new = Self { disk, folder, changes: Changes::default(), replaced: 0, locking: None };
+        let mut changes = Changes::default();
+        changes.has_clock(clock.time());
+        let new = Self { disk, folder, clock, changes, replaced: 0, locking: None };
         create(&new.home())?;
         Ok(new)
     }
@@ -168,6 +173,20 @@ impl super::Observed for Observed {
         Ok(lost_a_record)
     }
 
+    /// While no candidate writes. If one keeps the lock, the clock stays as it is: that is no effect, and counted.
+    fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
+        let file = self.file();
+        let operator = Connection::open(&file).map_err(failed)?;
+        operator.busy_timeout(LOCKED_WITHIN).map_err(failed)?;
+        if operator.execute_batch("BEGIN IMMEDIATE").is_err() {
+            return Ok(false);
+        }
+        self.changes.read(&file)?;
+        let is_set = self.clock.step(by_ms, ServerClock::told)?;
+        self.changes.has_clock(self.clock.time());
+        Ok(is_set)
+    }
+
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
         match act {
             Act::DeleteLog => self.deletes_log().map(Done::now),
@@ -185,9 +204,9 @@ impl super::Observed for Observed {
         Ok(false)
     }
 
-    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+    fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.changes.read(&self.file())?;
-        Ok(Steps { all: self.changes.take(), has_gaps: true })
+        Ok(self.changes.take(answers))
     }
 }
 

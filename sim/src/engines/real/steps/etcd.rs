@@ -3,10 +3,10 @@
 //! Each watch shows the same changes, and the first one that shows a revision counts. So a member may be killed, and its
 //! watch begins again where the others are; or it may be paused, and its watch comes late.
 //!
-//! A watch shows grants and ends of leases in the order in which they happened, and neither renewals nor refusals. It has
-//! no times: each change is as old as its arrival here, at the most. Where a candidate had the answer sooner, the change
-//! is as old as that, and no change is younger than the one after it. A lease that has ended by itself ended when its key
-//! was deleted; one that a candidate handed back, or that has not ended, has no end that is known.
+//! A watch shows the record, its lease's key and the past: grants, releases, ends of leases and stamps, in the order in
+//! which they happened, and neither renewals nor refusals. It has no times: each change is as old as its arrival here, at
+//! the most. Where a candidate had the answer sooner, the change is as old as that, and no change is younger than the one
+//! after it. A lease that the server has ended ended when its key was deleted; the end of any other is not known.
 
 mod key;
 
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, EventType, WatchOptions};
 use tenure_servers::{EtcdServer, ServerError};
 
-use super::{Answers, Record, ServerTime, Step};
+use super::{Answers, Past, Record, Stamped, Step, Steps};
 use crate::engines::real::clock::wall_clock;
 use crate::trace::{Answer, Asked};
-use key::{LEADER, Leader, MARK, PREFIX, QUARANTINE};
+use key::{LEADER, MARK, PAST, PREFIX, RECORD};
 
 /// The watch shows a change that was just made well within this time.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
@@ -47,10 +47,11 @@ struct State {
     /// The revision of the last change that was shown.
     revision: i64,
     server: u32,
-    holds: Option<Leader>,
-    has_quarantine: bool,
-    /// Whether a token was granted by the present server.
-    has_granted: bool,
+    record: Option<Record>,
+    /// Whether the key of its lease was deleted, at the last revision that was shown.
+    has_ended: bool,
+    past: Past,
+    stamped: Vec<Stamped>,
     marks: u32,
     failed: Option<String>,
 }
@@ -65,14 +66,18 @@ struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    Granted {
-        leader: Leader,
-        waits: bool,
-    },
-    /// Its key was deleted.
-    Ended {
-        leader: Leader,
-    },
+    Granted(Record),
+    Released(Record),
+    /// Its key was deleted, and it was not handed back.
+    Ended(Record),
+}
+
+impl What {
+    const fn record(self) -> Record {
+        match self {
+            Self::Granted(record) | Self::Released(record) | Self::Ended(record) => record,
+        }
+    }
 }
 
 impl Watch {
@@ -115,8 +120,8 @@ impl Watch {
     pub(in super::super) fn is_replaced(&mut self) -> bool {
         let mut state = lock(&self.state);
         state.server += 1;
-        (state.revision, state.holds, state.has_quarantine) = (0, None, false);
-        std::mem::take(&mut state.has_granted)
+        (state.revision, state.past) = (0, Past::default());
+        state.record.take().is_some()
     }
 
     /// Waits until the watch has shown everything that the server has carried out.
@@ -140,8 +145,10 @@ impl Watch {
     }
 
     /// All steps, by what candidates know of their times.
-    pub(in super::super) fn steps(&self, answers: &Answers) -> Vec<Step> {
-        steps(std::mem::take(&mut lock(&self.state).changes), answers)
+    pub(in super::super) fn steps(&self, answers: &Answers) -> Steps {
+        let mut state = lock(&self.state);
+        let all = steps(std::mem::take(&mut state.changes), answers);
+        Steps { all, stamped: std::mem::take(&mut state.stamped), has_gaps: true }
     }
 }
 
@@ -188,13 +195,7 @@ async fn watch(
         let events = message.events().iter().filter_map(|event| {
             let pair = event.kv()?;
             let value = (event.event_type() == EventType::Put).then(|| pair.value().to_vec());
-            let key = pair.key().to_vec();
-            Some(KeyChange {
-                revision: pair.mod_revision(),
-                key,
-                value,
-                created: pair.create_revision(),
-            })
+            Some(KeyChange { revision: pair.mod_revision(), key: pair.key().to_vec(), value })
         });
         lock(state).shows(at, &events.collect::<Vec<_>>());
     }
@@ -207,8 +208,6 @@ struct KeyChange {
     revision: i64,
     key: Vec<u8>,
     value: Option<Vec<u8>>,
-    /// The key's create revision.
-    created: i64,
 }
 
 impl State {
@@ -216,46 +215,58 @@ impl State {
     /// revisions before.
     fn shows(&mut self, at: u64, events: &[KeyChange]) {
         let before = self.revision;
-        for KeyChange { revision, key, value, created } in events {
-            if *revision > before {
-                self.shown(at, key, value.as_deref(), *created);
-                self.revision = *revision;
+        for KeyChange { revision, key, value } in events {
+            if *revision <= before {
+                continue;
             }
+            if *revision > self.revision {
+                self.transaction_ended(at);
+            }
+            self.revision = *revision;
+            self.shown(at, key, value.as_deref());
         }
-        self.transaction_ended();
+        self.transaction_ended(at);
     }
 
     /// A key was written, or deleted.
-    fn shown(&mut self, at: u64, key: &[u8], value: Option<&[u8]>, created: i64) {
+    fn shown(&mut self, at: u64, key: &[u8], value: Option<&[u8]>) {
         match (key, value) {
-            (LEADER, Some(value)) => {
-                let Some(leader) = Leader::read(value, created) else {
-                    self.failed = Some(format!("{} is no lease", String::from_utf8_lossy(value)));
-                    return;
-                };
-                // A renewal with another TTL writes the same tenure again.
-                if self.holds.replace(leader) != Some(leader) {
-                    self.has_granted = true;
-                    let what = What::Granted { leader, waits: self.has_quarantine };
-                    self.changes.push(Change { at, server: self.server, what });
-                }
-            }
-            (LEADER, None) => {
-                if let Some(leader) = self.holds.take() {
-                    let what = What::Ended { leader };
-                    self.changes.push(Change { at, server: self.server, what });
-                }
-            }
-            (QUARANTINE, value) => self.has_quarantine = value.is_some(),
+            (RECORD, Some(value)) => match key::record(value, self.revision) {
+                Some(record) => self.record_is(at, record),
+                None => self.is_wrong(value),
+            },
+            (PAST, Some(value)) => match key::past(value) {
+                Some(past) => self.stamped.extend(self.past.becomes(at, past, self.server)),
+                None => self.is_wrong(value),
+            },
+            (LEADER, value) => self.has_ended = value.is_none(),
             (MARK, _) => self.marks += 1,
             _ => {}
         }
     }
 
-    /// A grant may have begun the quarantine itself.
-    fn transaction_ended(&mut self) {
-        if let Some(Change { what: What::Granted { waits, .. }, .. }) = self.changes.last_mut() {
-            *waits |= self.has_quarantine;
+    fn is_wrong(&mut self, value: &[u8]) {
+        let why = format!("{} is neither a record nor a past", String::from_utf8_lossy(value));
+        self.failed = Some(why);
+    }
+
+    fn record_is(&mut self, at: u64, record: Record) {
+        let before = self.record.replace(record);
+        let what = match before.filter(|before| before.token == record.token) {
+            None => What::Granted(record),
+            Some(before) if record.released && !before.released => What::Released(record),
+            // It was granted again, or tells more of its holder.
+            Some(_) => return,
+        };
+        self.changes.push(Change { at, server: self.server, what });
+    }
+
+    /// All changes of a revision are known: a key that was deleted alone was deleted by the server.
+    fn transaction_ended(&mut self, at: u64) {
+        if std::mem::take(&mut self.has_ended)
+            && let Some(record) = self.record.filter(|record| !record.released)
+        {
+            self.changes.push(Change { at, server: self.server, what: What::Ended(record) });
         }
     }
 }
@@ -265,45 +276,48 @@ fn steps(mut changes: Vec<Change>, answers: &Answers) -> Vec<Step> {
     let mut latest = u64::MAX;
     for change in changes.iter_mut().rev() {
         let answered = match change.what {
-            What::Granted { leader, .. } => answers.granted(leader.token),
-            What::Ended { leader } => answers.released(leader.token),
+            What::Granted(record) => answers.granted(record.token),
+            What::Released(record) => answers.released(record.token),
+            What::Ended(_) => None,
         };
         latest = change.at.min(answered.unwrap_or(u64::MAX)).min(latest);
         change.at = latest;
     }
     let mut steps: Vec<Step> = Vec::new();
-    let mut record = None;
+    let mut kept: Option<Record> = None;
+    // The mark of a lease that the server has ended: it has watched in a candidate's stead.
+    let mut ended = None;
     let mut server = 0;
     for (place, Change { at, server: by, what }) in changes.iter().copied().enumerate() {
         if by != server {
-            (server, record) = (by, None);
+            (server, kept, ended) = (by, None, None);
         }
-        let before = record;
-        let (holder, request, answer, after) = match what {
-            What::Granted { leader: Leader { token, holder }, waits } => {
-                let seen = before.map_or(0, |before: Record| before.token);
-                let waits = answers.waits(token).unwrap_or(waits);
+        let before = kept;
+        let record = what.record();
+        let (request, answer, after) = match what {
+            What::Granted(Record { token, .. }) => {
                 let ends = changes[place + 1..].iter().find_map(|change| match change.what {
-                    What::Ended { leader } if leader.token == token => Some(change.at),
-                    What::Ended { .. } | What::Granted { .. } => None,
+                    What::Ended(record) if record.token == token => Some(change.at),
+                    What::Ended(_) | What::Granted(_) | What::Released(_) => None,
                 });
-                let lease_end = ends.filter(|_| !answers.was_asked_for(token)).unwrap_or(NO_END);
-                let after = Record { token, holder, lease_end, ..Record::default() };
-                (holder, Asked::Acquire { seen }, Answer::Granted { token, waits }, after)
+                let after =
+                    Record { marked_at: at, ends_at: Some(ends.unwrap_or(NO_END)), ..record };
+                let seen = before.map_or(0, |before| before.token);
+                let asks = Asked::Acquire { seen, watched: ended.take() };
+                (asks, Answer::Granted { token }, Some(after))
             }
-            What::Ended { leader: Leader { token, holder } } => {
-                let Some(before) = before else { continue };
-                let after = Record { released: true, ..before };
-                if !answers.was_asked_for(token) {
-                    continue;
-                }
-                (holder, Asked::Release { token }, Answer::Released, after)
+            What::Released(Record { token, .. }) => {
+                let after = before.map(|before| Record { released: true, ..before });
+                (Asked::Release { token }, Answer::Released, after)
+            }
+            What::Ended(_) => {
+                ended = before.map(|before| before.mark());
+                continue;
             }
         };
-        record = Some(after);
-        let after = record;
-        let (now, clock) = (at, ServerTime::default());
-        steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
+        kept = after;
+        let holder = record.holder;
+        steps.push(Step { at, holder, request, answer, before, after, server });
     }
     steps
 }

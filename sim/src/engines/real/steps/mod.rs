@@ -1,7 +1,7 @@
 //! The steps of a real store: each request that its server has carried out, as the server itself recorded them.
 //!
 //! Candidates can't tell these: the reply to a request that was carried out may be lost. So the steps come from the
-//! server, with the readings of its clock.
+//! server.
 
 pub(super) mod etcd;
 pub(super) mod postgres;
@@ -9,76 +9,118 @@ pub(super) mod redis;
 pub(super) mod sqlite;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tenure_servers::Course;
 
 use super::clock::WallClock;
-use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Entry, Event, Kept, StoreStep};
+use crate::plan::clock::true_time;
+use crate::trace::{Answer, Asked, Entry, Event, Kept, Mark, StoreStep};
 
-/// An election's record and the prefix's history, as far as answers depend on them. All times are microseconds of the
-/// server's clock.
+/// An election's record, as far as answers depend on it. Durations are microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) token: u64,
     pub(super) holder: u128,
-    pub(super) lease_end: u64,
+    pub(super) number: u64,
     pub(super) ttl: u64,
     pub(super) quarantine: u64,
     pub(super) released: bool,
+    /// The digest of the name for which it is kept that was handed back; zero if for none.
+    pub(super) reserved_for: u128,
+    /// When its mark was written, by the machine's wall clock in microseconds.
+    pub(super) marked_at: u64,
+    /// When its lease ends by the server, if the server ends leases.
+    pub(super) ends_at: Option<u64>,
 }
 
 impl Record {
-    pub(super) fn is_live(&self, now: u64) -> bool {
-        !self.released && now < self.lease_end
+    pub(super) fn mark(&self) -> Mark {
+        Mark { holder: self.holder, number: self.number }
     }
 
-    /// The request that has changed a record, the reading of the clock by which it was judged, and its answer: the change
-    /// was seen at that time.
+    /// Whether it is the lease of that tenure, and was not handed back.
+    pub(super) fn is_held(&self, holder: u128, token: u64) -> bool {
+        !self.released && self.holder == holder && self.token == token
+    }
+
+    /// The request that has changed a record, and its answer; `None` if it has changed nothing of a lease. What it said
+    /// besides is not shown: the least that it must have said for that answer counts.
     pub(super) fn changed(
         before: Option<Self>,
         after: Self,
-        history: History,
-        at: u64,
-    ) -> Option<(u64, Asked, Answer)> {
+        past: &Past,
+    ) -> Option<(Asked, Answer)> {
         let token = after.token;
-        // A lease lasts a TTL from the reading of the clock on, unless its end had to stay where it was.
-        let read = after.lease_end.saturating_sub(after.ttl);
         let Some(before) = before.filter(|before| before.token == token) else {
-            let waits = history.waits(after.quarantine, read);
             let seen = before.map_or(0, |before| before.token);
-            return Some((read, Asked::Acquire { seen }, Answer::Granted { token, waits }));
+            let watched = before.filter(|before| !before.released).map(|before| before.mark());
+            return Some((Asked::Acquire { seen, watched }, Answer::Granted { token }));
         };
-        if after.released && !before.released {
-            return Some((at, Asked::Release { token }, Answer::Released));
+        if after.released != before.released {
+            return Some((Asked::Release { token }, Answer::Released));
         }
-        let is_renewed = !after.released && !before.released;
-        let now = if after.lease_end > before.lease_end { read } else { at };
-        is_renewed.then_some((now, Asked::Renew { token }, Answer::Renewed))
+        // A grant that is repeated looks like a renewal.
+        let past_is_watched = past.is_watched(after.quarantine);
+        let is_renewed = after.mark() != before.mark();
+        is_renewed.then_some((Asked::Renew { token }, Answer::Renewed { past_is_watched }))
     }
 
-    fn kept(self, clock: ServerTime, wall: WallClock) -> Kept {
-        Kept {
-            token: self.token,
-            holder: self.holder,
-            lease_end: self.lease_end.saturating_mul(1_000),
-            lease_ends: wall.true_time(clock.machine(self.lease_end)),
-            released: self.released,
-        }
+    fn kept(self, wall: WallClock, drift_ppm: u32) -> Kept {
+        let Self { token, ttl, released, marked_at, ends_at, .. } = self;
+        let watched = true_time(Duration::from_micros(ttl), drift_ppm.into());
+        let taken_at = wall.true_time(marked_at) + watched;
+        let lease_ends = ends_at.map_or(taken_at, |ends| wall.true_time(ends));
+        Kept { token, mark: self.mark(), lease_ends, released }
     }
 }
 
-/// Since when the server knows what it has granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct History {
-    pub(super) known_since: u64,
-    pub(super) longest_ttl: u64,
+/// What a store knows of its own past, as far as answers depend on it. Durations are microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Past {
+    /// The server that it is about, as the store names it.
+    pub(super) identity: Option<String>,
+    pub(super) stamp: Option<String>,
+    /// When it was stamped, by the machine's wall clock in microseconds.
+    pub(super) stamped_at: u64,
+    pub(super) watched: u64,
+    pub(super) longest: u64,
 }
 
-impl History {
-    /// Whether a grant at that time comes with a quarantine.
-    pub(super) fn waits(self, quarantine: u64, now: u64) -> bool {
-        self.known_since.saturating_add(quarantine.max(self.longest_ttl)) > now
+impl Past {
+    /// Whether a candidate of that quarantine is told of no past to watch.
+    pub(super) fn is_watched(&self, quarantine: u64) -> bool {
+        self.stamp.is_none() || self.watched >= quarantine.max(self.longest)
+    }
+
+    /// The store has that past from then on. Returns the event for a store that does not show the request which has led
+    /// to a new stamp.
+    pub(super) fn becomes(&mut self, at: u64, mut after: Self, server: u32) -> Option<Stamped> {
+        after.stamped_at = self.stamped_at;
+        let is_new = after.stamp.is_some() && after.stamp != self.stamp;
+        let knew_more = self.stamp.is_some() && after.identity == self.identity;
+        if is_new {
+            after.stamped_at = at;
+        }
+        *self = after;
+        is_new.then_some(Stamped { at, server, knew_more })
+    }
+}
+
+/// A store has stamped its past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamped {
+    /// When, by the machine's wall clock in microseconds.
+    pub(super) at: u64,
+    pub(super) server: u32,
+    /// Whether a candidate knew of a later tenure: the server is the one that it was.
+    pub(super) knew_more: bool,
+}
+
+impl Stamped {
+    pub(super) fn traced(self, wall: WallClock) -> Entry {
+        let Self { at, server, knew_more } = self;
+        Entry { at: wall.true_time(at), event: Event::Elsewhere { server, knew_more } }
     }
 }
 
@@ -96,11 +138,9 @@ impl ServerTime {
 /// A request that the store has carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// When it was carried out, by the machine's wall clock in microseconds: when the clock was read for it, unless an earlier step
-    /// was carried out later.
+    /// When it was carried out, by the machine's wall clock in microseconds.
     pub(super) at: u64,
-    /// The reading of the clock by which it was judged.
-    pub(super) now: u64,
+    /// Zero for a request without one.
     pub(super) holder: u128,
     pub(super) request: Asked,
     pub(super) answer: Answer,
@@ -108,37 +148,53 @@ pub(super) struct Step {
     pub(super) after: Option<Record>,
     /// The number of the server.
     pub(super) server: u32,
-    /// The clock that it has.
-    pub(super) clock: ServerTime,
 }
 
-/// What candidates know of the store's steps: it bounds the times of those that the store shows without one. Times are
-/// microseconds of the wall clock.
+/// What candidates know of the store's steps: it completes those that the store shows in part. Times are microseconds of
+/// the wall clock.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// The time of the first answer that a token was granted, and whether its holder had to wait.
-    granted: BTreeMap<u64, (u64, bool)>,
-    /// The time of the answer that it was handed back, once a candidate has asked for that.
-    releases: BTreeMap<u64, Option<u64>>,
+    granted: BTreeMap<u64, Grant>,
+    releases: BTreeMap<u64, Release>,
+}
+
+/// The first answer that a token was granted.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    at: u64,
+    sent_at: u64,
+    request: Asked,
+}
+
+/// The first request to hand a token back, and the time of the answer that it was.
+#[derive(Clone, Copy, Debug)]
+struct Release {
+    sent_at: u64,
+    answered_at: Option<u64>,
 }
 
 impl Answers {
     pub(super) fn of(entries: &[Entry], wall: WallClock) -> Self {
         let mut answers = Self::default();
-        let mut releases = BTreeMap::new();
+        let mut sent = BTreeMap::new();
         for Entry { at, event } in entries {
             let at = wall.reading_at(*at);
             match *event {
-                Event::Sent { who, id, request: Asked::Release { token } } => {
-                    releases.insert((who, id), token);
-                    answers.asked_to_release(token);
+                Event::Sent { who, id, request } => {
+                    sent.insert((who, id), (at, request));
+                    if let Asked::Release { token } = request {
+                        answers.asked_to_release(token, at);
+                    }
                 }
-                Event::Answered { answer: Some(Answer::Granted { token, waits }), .. } => {
-                    answers.was_granted(token, at, waits);
-                }
-                Event::Answered { who, id, answer: Some(Answer::Released) } => {
-                    if let Some(token) = releases.get(&(who, id)) {
-                        answers.releases.insert(*token, Some(at));
+                Event::Answered { who, id, answer: Some(answer) } => {
+                    match (answer, sent.remove(&(who, id))) {
+                        (Answer::Granted { token }, Some((sent_at, request))) => {
+                            answers.was_granted(token, Grant { at, sent_at, request });
+                        }
+                        (Answer::Released, Some((_, Asked::Release { token }))) => {
+                            answers.was_released(token, at);
+                        }
+                        _ => {}
                     }
                 }
                 _ => {}
@@ -147,29 +203,42 @@ impl Answers {
         answers
     }
 
-    fn was_granted(&mut self, token: u64, at: u64, waits: bool) {
-        self.granted.entry(token).or_insert((at, waits));
+    fn was_granted(&mut self, token: u64, grant: Grant) {
+        self.granted.entry(token).or_insert(grant);
     }
 
-    fn asked_to_release(&mut self, token: u64) {
-        self.releases.entry(token).or_default();
+    fn asked_to_release(&mut self, token: u64, at: u64) {
+        self.releases.entry(token).or_insert(Release { sent_at: at, answered_at: None });
+    }
+
+    fn was_released(&mut self, token: u64, at: u64) {
+        if let Some(release) = self.releases.get_mut(&token) {
+            release.answered_at.get_or_insert(at);
+        }
     }
 
     fn granted(&self, token: u64) -> Option<u64> {
-        self.granted.get(&token).map(|(at, _)| *at)
+        self.granted.get(&token).map(|grant| grant.at)
     }
 
-    fn waits(&self, token: u64) -> Option<bool> {
-        self.granted.get(&token).map(|(_, waits)| *waits)
-    }
-
-    /// Whether a candidate has asked for its release.
-    fn was_asked_for(&self, token: u64) -> bool {
-        self.releases.contains_key(&token)
+    /// When a candidate has asked for its release first.
+    fn asked_for(&self, token: u64) -> Option<u64> {
+        self.releases.get(&token).map(|release| release.sent_at)
     }
 
     fn released(&self, token: u64) -> Option<u64> {
-        self.releases.get(&token).copied().flatten()
+        self.releases.get(&token)?.answered_at
+    }
+
+    /// Completes the step of a grant by the request of the candidate that was told of it. A request that was sent later
+    /// was granted the same again.
+    pub(super) fn complete(&self, step: &mut Step) {
+        if let (Asked::Acquire { .. }, Answer::Granted { token }) = (step.request, step.answer)
+            && let Some(grant) = self.granted.get(&token)
+            && grant.sent_at <= step.at
+        {
+            step.request = grant.request;
+        }
     }
 }
 
@@ -177,17 +246,19 @@ impl Answers {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub(super) all: Vec<Step>,
+    /// The stampings of stores that do not show the requests which have led to them.
+    pub(super) stamped: Vec<Stamped>,
     /// Whether some are missing.
     pub(super) has_gaps: bool,
 }
 
 impl Step {
-    /// The event of a trace, and its time.
-    pub(super) fn traced(self, wall: WallClock) -> (SimTime, StoreStep) {
-        let Self { at, now, holder, request, answer, before, after, server, clock } = self;
-        let kept = |record: Option<Record>| record.map(|record| record.kept(clock, wall));
-        let now = now.saturating_mul(1_000);
+    /// The event of a trace, and its time. A candidate's clock is fast by that much at most.
+    pub(super) fn traced(self, wall: WallClock, drift_ppm: u32) -> Entry {
+        let Self { at, holder, request, answer, before, after, server } = self;
+        let kept = |record: Option<Record>| record.map(|record| record.kept(wall, drift_ppm));
         let (before, after) = (kept(before), kept(after));
-        (wall.true_time(at), StoreStep { server, now, holder, request, answer, before, after })
+        let step = StoreStep { server, holder, request, answer, before, after };
+        Entry { at: wall.true_time(at), event: Event::Store(step) }
     }
 }

@@ -1,13 +1,15 @@
 //! The steps of a lease table in PostgreSQL, from a trigger that writes down each change of a row.
 //!
 //! The trigger's entries are part of the transaction that they describe, so what was undone is not among them. A request
-//! that changes nothing leaves no entry: refusals are not judged here.
+//! that changes nothing leaves no entry: looks and refusals are not judged here. The past's stamps are shown instead.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tenure::store::postgres::LeaseTable;
 use tenure_servers::{PostgresServer, ServerError};
 
-use super::{History, Record, ServerTime, Step};
+use super::{Answers, Past, Record, ServerTime, Stamped, Step, Steps};
 
 const TRIGGERS: &str = "
 CREATE TABLE public.changes (id bigserial PRIMARY KEY, at bigint NOT NULL, row_of text NOT NULL, before text, after text);
@@ -20,11 +22,8 @@ BEGIN
 END
 $body$;
 CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases FOR EACH ROW EXECUTE FUNCTION public.changed();
-CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases_history FOR EACH ROW EXECUTE FUNCTION public.changed();
+CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases_past FOR EACH ROW EXECUTE FUNCTION public.changed();
 ";
-
-/// A statement that is preempted changes a row at most that long after it has read the clock, in microseconds.
-const CHANGED_WITHIN: u64 = 25_000;
 
 /// The observer of a lease table.
 #[derive(Debug, Default)]
@@ -33,11 +32,14 @@ pub(in super::super) struct Table {
     clock: ServerTime,
     /// The last entry that was read.
     read: u64,
-    history: History,
+    past: Past,
     has_a_record: bool,
+    /// When each mark was written, by its holder and number.
+    marked: BTreeMap<(u128, u64), u64>,
     /// The time of the last step: those of one row are in order.
     last_at: u64,
     steps: Vec<Step>,
+    stamped: Vec<Stamped>,
 }
 
 /// A row of the lease table.
@@ -45,10 +47,19 @@ pub(in super::super) struct Table {
 struct LeaseRow {
     token: u64,
     holder: String,
-    lease_end: u64,
+    number: u64,
     ttl: u64,
     quarantine: u64,
     released: bool,
+}
+
+/// The row of the past.
+#[derive(Debug, Deserialize)]
+struct PastRow {
+    identity: Option<String>,
+    stamp: Option<String>,
+    watched: u64,
+    longest: u64,
 }
 
 /// What a replica had when it was promoted.
@@ -103,7 +114,7 @@ impl Table {
         if keeps_data {
             return false;
         }
-        (self.read, self.history) = (0, History::default());
+        (self.read, self.past) = (0, Past::default());
         std::mem::take(&mut self.has_a_record)
     }
 
@@ -114,8 +125,10 @@ impl Table {
         self.server += 1;
     }
 
-    pub(in super::super) fn take(&mut self) -> Vec<Step> {
-        std::mem::take(&mut self.steps)
+    pub(in super::super) fn take(&mut self, answers: &Answers) -> Steps {
+        let mut all = std::mem::take(&mut self.steps);
+        all.iter_mut().for_each(|step| answers.complete(step));
+        Steps { all, stamped: std::mem::take(&mut self.stamped), has_gaps: true }
     }
 
     fn entry(&mut self, entry: &str) -> Result<(), Box<dyn std::error::Error>> {
@@ -123,83 +136,57 @@ impl Table {
         let mut column = || columns.next().ok_or("a column is missing");
         let (id, at, row_of) = (column()?.parse()?, column()?.parse()?, column()?);
         let (before, after) = (column()?, column()?);
-        match row_of {
-            "leases" => {
-                let record = |row: &str| -> Result<Record, Box<dyn std::error::Error>> {
-                    serde_json::from_str::<LeaseRow>(row)?.record()
-                };
-                let before = if before.is_empty() { None } else { Some(record(before)?) };
-                self.changed(at, before, record(after)?);
-            }
-            _ => self.history = serde_json::from_str::<HistoryRow>(after)?.history(),
+        // Waits between the reading of the clock and the change do not make the request a later one.
+        self.last_at = self.clock.machine(at).max(self.last_at);
+        let at = self.last_at;
+        if row_of == "leases" {
+            let before = if before.is_empty() { None } else { Some(self.record(at, before)?) };
+            let after = self.record(at, after)?;
+            self.changed(at, before, after);
+        } else {
+            let PastRow { identity, stamp, watched, longest } = serde_json::from_str(after)?;
+            let after = Past { identity, stamp, stamped_at: 0, watched, longest };
+            self.stamped.extend(self.past.becomes(at, after, self.server));
         }
         self.read = id;
         Ok(())
     }
 
     fn changed(&mut self, at: u64, before: Option<Record>, after: Record) {
-        // A row is inserted without a tenure, and the same transaction grants the first one.
-        if after.token == 0 {
-            return;
-        }
         self.has_a_record = true;
-        let before = before.filter(|before| before.token > 0);
-        let read = before.map_or(at, |before| read_before(before, after, at));
-        let changed = Record::changed(before, after, self.history, read);
-        let Some((now, request, answer)) = changed else { return };
-        // Waits between the reading and the change do not make the request a later one.
-        let at = self.clock.machine(now).max(self.last_at);
-        self.last_at = at;
-        let (holder, server, clock) = (after.holder, self.server, self.clock);
-        let after = Some(after);
-        self.steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
+        let Some((request, answer)) = Record::changed(before, after, &self.past) else { return };
+        let (holder, server, after) = (after.holder, self.server, Some(after));
+        self.steps.push(Step { at, holder, request, answer, before, after, server });
     }
-}
 
-/// When the clock was read for a change that was seen at that time. A release leaves no reading in the row: if the lease
-/// ended just before the change, it may still have lasted when the clock was read.
-fn read_before(before: Record, after: Record, changed: u64) -> u64 {
-    let is_released = after.released && !before.released;
-    let is_just_over =
-        (1..=CHANGED_WITHIN).contains(&(changed + 1).saturating_sub(before.lease_end));
-    if is_released && is_just_over { before.lease_end - 1 } else { changed }
-}
-
-/// The row of the history.
-#[derive(Debug, Deserialize)]
-struct HistoryRow {
-    known_since: u64,
-    longest_ttl: u64,
-}
-
-impl HistoryRow {
-    fn history(&self) -> History {
-        History { known_since: self.known_since, longest_ttl: self.longest_ttl }
-    }
-}
-
-impl LeaseRow {
-    fn record(self) -> Result<Record, Box<dyn std::error::Error>> {
-        let hex = self.holder.strip_prefix("\\x").ok_or("a holder is not hexadecimal")?;
-        Ok(Record {
-            token: self.token,
-            holder: u128::from_str_radix(hex, 16)?,
-            lease_end: self.lease_end,
-            ttl: self.ttl,
-            quarantine: self.quarantine,
-            released: self.released,
-        })
+    /// The record of a row that was written then, unless its mark was written before.
+    fn record(&mut self, at: u64, row: &str) -> Result<Record, Box<dyn std::error::Error>> {
+        let LeaseRow { token, holder, number, ttl, quarantine, released } =
+            serde_json::from_str(row)?;
+        let hex = holder.strip_prefix("\\x").ok_or("a holder is not hexadecimal")?;
+        let holder = u128::from_str_radix(hex, 16)?;
+        let marked_at = *self.marked.entry((holder, number)).or_insert(at);
+        let lease =
+            Record { token, holder, number, ttl, quarantine, released, ..Record::default() };
+        Ok(Record { marked_at, ..lease })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Grant;
     use super::*;
-    use crate::trace::{Answer, Asked};
+    use crate::trace::{Answer, Asked, Mark};
 
-    fn lease(token: u64, lease_end: u64, released: bool) -> String {
+    fn lease(token: u64, number: u64, released: bool) -> String {
         format!(
-            r#"{{"key":"\\x6a","token":{token},"holder":"\\x000000000000000000000000000000ab","since":1,"lease_end":{lease_end},"ttl":5000000,"quarantine":5000000,"released":{released},"name":"\\x","metadata":"\\x"}}"#
+            r#"{{"key":"\\x6a","token":{token},"holder":"\\x000000000000000000000000000000ab","number":{number},"released":{released},"reserved_for":null,"reserve":0,"ttl":5000000,"quarantine":5000000,"wanted":null,"asked":null,"told":null,"defer":0,"written":1,"name":"\\x","metadata":"\\x","described_token":0,"described_version":0}}"#
+        )
+    }
+
+    fn past(identity: &str, stamp: &str, watched: u64) -> String {
+        format!(
+            r#"{{"only_row":true,"identity":{identity},"stamp":{stamp},"watched":{watched},"longest":5000000,"purged":0}}"#
         )
     }
 
@@ -213,51 +200,71 @@ mod tests {
 
     #[test]
     fn changes_of_a_row_are_requests() {
-        let history = r#"{"only_row":true,"identity":"a","known_since":1000000,"longest_ttl":5000000,"purged":0}"#;
+        let (new, stamped) = (past("null", "null", 0), past(r#""a""#, r#""s""#, 0));
+        let (first, watched) = (lease(7, 3, false), past(r#""a""#, r#""s""#, 5_000_000));
+        let (second, back) = (lease(7, 4, false), lease(7, 4, true));
         let mut table = table(&[
-            format!("1|2000000|leases_history||{history}"),
-            format!("2|2000001|leases||{}", lease(0, 0, true)),
-            format!("3|2000002|leases|{}|{}", lease(0, 0, true), lease(7, 7_000_000, false)),
-            format!(
-                "4|4000000|leases|{}|{}",
-                lease(7, 7_000_000, false),
-                lease(7, 9_000_000, false)
-            ),
-            format!(
-                "5|5000000|leases|{}|{}",
-                lease(7, 9_000_000, false),
-                lease(7, 9_000_000, true)
-            ),
+            format!("1|2000000|leases_past||{new}"),
+            format!("2|2000001|leases_past|{new}|{stamped}"),
+            format!("3|2000002|leases||{first}"),
+            format!("4|4000000|leases|{first}|{second}"),
+            format!("5|4000001|leases_past|{stamped}|{watched}"),
+            // Its name has changed.
+            format!("6|4500000|leases|{second}|{second}"),
+            format!("7|5000000|leases|{second}|{back}"),
         ]);
-        let steps = table.take();
-        let seen: Vec<_> = steps.iter().map(|step| (step.now, step.request, step.answer)).collect();
+        let Steps { all: steps, stamped, .. } = table.take(&Answers::default());
+        let seen: Vec<_> = steps.iter().map(|step| (step.at, step.request, step.answer)).collect();
+        let past_is_watched = false;
         assert_eq!(
             seen,
             [
-                (2_000_000, Asked::Acquire { seen: 0 }, Answer::Granted { token: 7, waits: true }),
-                (4_000_000, Asked::Renew { token: 7 }, Answer::Renewed),
+                (
+                    2_000_002,
+                    Asked::Acquire { seen: 0, watched: None },
+                    Answer::Granted { token: 7 }
+                ),
+                (4_000_000, Asked::Renew { token: 7 }, Answer::Renewed { past_is_watched }),
                 (5_000_000, Asked::Release { token: 7 }, Answer::Released),
             ]
         );
-        assert_eq!((steps[0].before, steps[1].before), (None, steps[0].after));
-        assert_eq!(steps[0].holder, 0xab);
+        assert_eq!(steps[0].before, None);
+        assert!(steps.windows(2).all(|two| two[1].before == two[0].after));
+        let marked = |step: &Step| step.after.map(|after| (after.holder, after.marked_at));
+        let marks: Vec<_> = steps.iter().filter_map(marked).collect();
+        assert_eq!(marks, [(0xab, 2_000_002), (0xab, 4_000_000), (0xab, 4_000_000)]);
+        assert_eq!(stamped, [Stamped { at: 2_000_001, server: 0, knew_more: false }]);
         assert!(table.is_replaced(false), "a record is lost");
     }
 
     #[test]
-    fn a_release_may_be_seen_after_the_end_of_its_lease() {
-        let released_at = |at: u64| {
-            let (held, over) = (lease(7, 9_000_000, false), lease(7, 9_000_000, true));
-            table(&[format!("1|{at}|leases|{held}|{over}")]).take()[0].now
-        };
-        for (changed, read) in [
-            (8_999_999, 8_999_999),
-            (9_000_000, 8_999_999),
-            (9_002_000, 8_999_999),
-            (9_000_000 + CHANGED_WITHIN, 9_000_000 + CHANGED_WITHIN),
-        ] {
-            assert_eq!(released_at(changed), read);
+    fn a_lease_that_was_not_handed_back_was_watched() {
+        let (first, second) = (lease(7, 3, false), lease(8, 1, false));
+        let entries = [format!("1|10|leases||{first}"), format!("2|20|leases|{first}|{second}")];
+        let mark = Mark { holder: 0xab, number: 3 };
+        let taken = |answers: &Answers| table(&entries).take(answers).all[1].request;
+        let least = Asked::Acquire { seen: 7, watched: Some(mark) };
+        assert_eq!(taken(&Answers::default()), least);
+        let request = Asked::Acquire { seen: 7, watched: None };
+        for (sent_at, counts) in [(19, true), (21, false)] {
+            let mut answers = Answers::default();
+            answers.was_granted(8, Grant { at: 30, sent_at, request });
+            assert_eq!(taken(&answers), if counts { request } else { least });
         }
+    }
+
+    #[test]
+    fn a_server_that_is_another_or_has_lost_a_grant_stamps_its_past() {
+        let pasts = [("a", "r"), ("b", "s"), ("b", "t"), ("b", "t")]
+            .map(|(identity, stamp)| past(&format!("{identity:?}"), &format!("{stamp:?}"), 0));
+        let entries: Vec<_> = pasts
+            .iter()
+            .zip(1..)
+            .map(|(row, id)| format!("{id}|{id}|leases_past||{row}"))
+            .collect();
+        let stamped = table(&entries).take(&Answers::default()).stamped;
+        let seen: Vec<_> = stamped.iter().map(|stamped| (stamped.at, stamped.knew_more)).collect();
+        assert_eq!(seen, [(1, false), (2, false), (3, true)]);
     }
 
     #[test]

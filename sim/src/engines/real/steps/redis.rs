@@ -1,9 +1,9 @@
 //! The steps of a Redis server, from its MONITOR stream: each script with its arguments, and the commands that the
 //! script ran.
 //!
-//! The stream has no replies. A script that changes something writes it down; one that writes nothing has refused, and
-//! which refusal it was follows from the record before. A refusal that depends on the microsecond in which a lease ends
-//! is left out: its script has read the clock a moment later than the stream's time.
+//! The stream has no replies. A script that changes something writes it down; what one that writes nothing has answered
+//! follows from its arguments, the record and the past. One that should have granted the lease and has not has met an
+//! error, which the stream does not show: its answer is left out.
 
 mod line;
 mod script;
@@ -19,12 +19,13 @@ use sha1_smol::Sha1;
 use tenure::store::redis::SCRIPTS;
 use tenure_servers::{RedisServer, Reply, ServerError};
 
-use super::{History, Record, ServerTime, Steps};
+use super::{Past, Record, ServerTime, Steps};
 use shown::State;
 
 pub(in super::super) const RECORD: &str = "{tenure}:leader:job";
-const HISTORY: &str = "{tenure}:history";
-const FIELDS: [&str; 6] = ["token", "holder", "lease_end", "ttl", "quarantine", "released"];
+const PAST: &str = "{tenure}:past";
+const FIELDS: [&str; 8] =
+    ["token", "holder", "number", "ttl", "quarantine", "released", "reserved_for", "written"];
 const MARK: &str = "all-was-shown";
 /// The stream shows a command that was just carried out well within this time.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
@@ -94,14 +95,14 @@ impl Monitor {
         killed_at: u64,
         keeps_data: bool,
     ) -> Result<bool, ServerError> {
-        let record = read(server)?;
+        let (record, past) = (read(server)?, read_past(server)?);
         let mut state = lock(&self.state);
-        state.recovers(record, killed_at);
+        state.recovers(record, past, killed_at);
         state.server += 1;
         if keeps_data {
             return Ok(false);
         }
-        (state.history, state.identity) = (History::default(), None);
+        state.past = Past::default();
         Ok(state.kept.take().is_some())
     }
 
@@ -110,31 +111,29 @@ impl Monitor {
         lock(&self.state).server = number;
     }
 
-    /// Takes over the record and the history of a server that no candidate can reach yet.
+    /// Takes over the record and the past of a server that no candidate can reach yet.
     pub(in super::super) fn adopts(&mut self, server: &RedisServer) -> Result<(), ServerError> {
-        let (record, history) = (read(server)?, read_history(server)?);
-        let identity = fields(server, HISTORY, &["identity"])?.and_then(|mut values| values.pop());
+        let (record, past) = (read(server)?, read_past(server)?);
         let mut state = lock(&self.state);
-        (state.kept, state.history, state.identity) = (record, history, identity);
+        (state.kept, state.past) = (record.map(|record| state.in_time(record)), past);
         Ok(())
     }
 
-    /// Takes over the record and the history from a server that has handed both on to this one, as its observer knows
+    /// Takes over the record and the past from a server that has handed both on to this one, as its observer knows
     /// them: no candidate can reach either server.
     pub(in super::super) fn takes_over(&mut self, from: &Self) {
         let mut before = lock(&from.state);
-        let (kept, history) = (before.kept.take(), std::mem::take(&mut before.history));
-        let identity = before.identity.take();
+        let (kept, past) = (before.kept.take(), std::mem::take(&mut before.past));
         drop(before);
         let mut state = lock(&self.state);
-        (state.kept, state.history, state.identity) = (kept, history, identity);
+        (state.kept, state.past) = (kept, past);
     }
 
-    /// Since when all leases are known, in microseconds of the wall clock, if the server of that identity has begun the
-    /// history.
-    pub(in super::super) fn known_since(&self, identity: &str) -> Option<u64> {
-        let state = lock(&self.state);
-        (state.identity.as_deref() == Some(identity)).then_some(state.history.known_since)
+    /// Since when the past is that of the server of that identity, in microseconds of the wall clock, if it is.
+    pub(in super::super) fn stamped_at(&self, identity: &str) -> Option<u64> {
+        let past = &lock(&self.state).past;
+        let is_its_own = past.stamp.is_some() && past.identity.as_deref() == Some(identity);
+        is_its_own.then_some(past.stamped_at)
     }
 
     /// Whether it reads a stream.
@@ -170,15 +169,17 @@ impl Monitor {
     /// The steps that it has shown.
     pub(in super::super) fn steps(&self) -> Steps {
         let mut state = lock(&self.state);
-        Steps { all: std::mem::take(&mut state.steps), has_gaps: state.has_gaps }
+        let all = std::mem::take(&mut state.steps);
+        Steps { all, stamped: Vec::new(), has_gaps: state.has_gaps }
     }
 }
 
-/// The record that the server has now.
+/// The record that the server has now. Its mark has the time of the server's clock.
 fn read(server: &RedisServer) -> Result<Option<Record>, ServerError> {
     let mut record = Record::default();
     // An election without a tenure has no record.
-    let Some(texts) = fields(server, RECORD, &FIELDS)? else { return Ok(None) };
+    let texts: Option<Vec<_>> = fields(server, RECORD, &FIELDS)?.into_iter().collect();
+    let Some(texts) = texts else { return Ok(None) };
     for (field, value) in FIELDS.iter().zip(&texts) {
         let wrong = || unexpected(server, format!("{field} is {value:?}"));
         record.set(field, value).ok_or_else(wrong)?;
@@ -186,22 +187,22 @@ fn read(server: &RedisServer) -> Result<Option<Record>, ServerError> {
     Ok(Some(record))
 }
 
-/// The history that the server has now.
-fn read_history(server: &RedisServer) -> Result<History, ServerError> {
-    let names = ["known_since", "longest_ttl"];
-    let mut history = History::default();
-    for (field, value) in names.iter().zip(fields(server, HISTORY, &names)?.unwrap_or_default()) {
-        history.set(field, &value);
+/// The past that the server has now; when it was stamped is not known.
+fn read_past(server: &RedisServer) -> Result<Past, ServerError> {
+    let names = ["identity", "stamp", "watched", "longest"];
+    let mut past = Past::default();
+    for (field, value) in names.iter().zip(fields(server, PAST, &names)?) {
+        value.iter().for_each(|value| past.set(field, value));
     }
-    Ok(history)
+    Ok(past)
 }
 
-/// Fields of a hash; `None` if one is missing.
+/// Fields of a hash; `None` for one that is missing.
 fn fields(
     server: &RedisServer,
     hash: &str,
     names: &[&str],
-) -> Result<Option<Vec<String>>, ServerError> {
+) -> Result<Vec<Option<String>>, ServerError> {
     let command = [&["HMGET", hash], names].concat();
     let reply = server.command(&command)?;
     let Reply::Array(values) = &reply else {

@@ -89,8 +89,8 @@ fn redirected(cluster: &RedisCluster, nodes: [usize; 2]) -> Result<u64, ServerEr
     Ok(sum)
 }
 
-/// Since when that server has known all leases, by the boot clock, if the history that was handed to it is its own.
-fn known_since(monitor: &Monitor, node: &RedisServer) -> Result<Option<u64>, ServerError> {
+/// When that server has stamped the past that was handed to it, by the boot clock, if it has.
+fn stamped_at(monitor: &Monitor, node: &RedisServer) -> Result<Option<u64>, ServerError> {
     let of = |section: &str, name: &str| {
         let info = text(node, &["INFO", section])?;
         let field = info.lines().find_map(|line| line.strip_prefix(name));
@@ -99,7 +99,7 @@ fn known_since(monitor: &Monitor, node: &RedisServer) -> Result<Option<u64>, Ser
     // As the scripts name it.
     let identity = [of("server", "run_id:")?, of("replication", "master_replid:")?].join("/");
     let wall = WallClock::compare(TrueTime::since(0));
-    Ok(monitor.known_since(&identity).map(|micros| wall.true_time(micros).as_nanos()))
+    Ok(monitor.stamped_at(&identity).map(|micros| wall.true_time(micros).as_nanos()))
 }
 
 impl Observed {
@@ -122,8 +122,8 @@ impl Observed {
         self.number += 1;
         other.monitor().has_number(self.number);
         other.monitor().takes_over(self.shard.monitor());
-        let known_since = known_since(other.monitor(), cluster.node(to))?;
-        let moved = Moved { server: self.number, known_since };
+        let stamped_at = stamped_at(other.monitor(), cluster.node(to))?;
+        let moved = Moved { server: self.number, stamped_at };
         let at = boot_clock();
         swap(&mut self.shard, other);
         // Nobody may be connected to a replica when it is promoted.

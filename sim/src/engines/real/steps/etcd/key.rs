@@ -1,30 +1,55 @@
-//! The keys of the one election of a run, and what its lease says.
+//! The keys of the one election of a run, and what they say.
 
 use serde_json::json;
 
+use super::super::{Past, Record};
+
 pub(super) const PREFIX: &[u8] = b"tenure/";
+/// It exists for as long as the lease is live.
 pub(super) const LEADER: &[u8] = b"tenure/leader/job";
-pub(super) const QUARANTINE: &[u8] = b"tenure/quarantine";
+pub(super) const RECORD: &[u8] = b"tenure/record/job";
+pub(super) const PAST: &[u8] = b"tenure/past";
 /// Written by the observer alone: the watch has shown all that came before.
 pub(super) const MARK: &[u8] = b"tenure/all-was-shown";
 
-/// A tenure, as the key of its lease says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leader {
-    pub(super) token: u64,
-    pub(super) holder: u128,
+const FORMAT: &str = "tenure2";
+
+/// Reads the first line of a record that was written at that revision. A grant has 0 for its revision; the token is
+/// that plus an offset. Renewals are not written, so its mark is that of the grant.
+pub(super) fn record(value: &[u8], revision: i64) -> Option<Record> {
+    let line = value.split(|byte| *byte == b'\n').next()?;
+    let words: Vec<&str> = std::str::from_utf8(line).ok()?.split(' ').collect();
+    let [FORMAT, granted, offset, holder, number, released, _, _, ttl, quarantine, ..] = words[..]
+    else {
+        return None;
+    };
+    let number_of = |word: &str| word.parse::<u64>().ok();
+    let micros = |word| number_of(word).map(|nanos| nanos / 1_000);
+    let granted = number_of(granted).filter(|granted| *granted > 0);
+    let granted = granted.or(u64::try_from(revision).ok())?;
+    Some(Record {
+        token: granted.checked_add(number_of(offset)?)?,
+        holder: u128::from_str_radix(holder, 16).ok()?,
+        number: number_of(number)?,
+        ttl: micros(ttl)?,
+        quarantine: micros(quarantine)?,
+        released: released == "1",
+        ..Record::default()
+    })
 }
 
-impl Leader {
-    /// Reads `tenure1 HOLDER TTL OFFSET LENGTH`: the token is the key's create revision plus the offset.
-    pub(super) fn read(value: &[u8], created: i64) -> Option<Self> {
-        let line = value.split(|byte| *byte == b'\n').next()?;
-        let words: Vec<&str> = std::str::from_utf8(line).ok()?.split(' ').collect();
-        let ["tenure1", holder, _, offset, _] = words[..] else { return None };
-        let holder = u128::from_str_radix(holder, 16).ok()?;
-        let token = offset.parse::<u64>().ok()?.checked_add_signed(created)?;
-        Some(Self { token, holder })
-    }
+/// Reads a past.
+pub(super) fn past(value: &[u8]) -> Option<Past> {
+    let words: Vec<&str> = std::str::from_utf8(value).ok()?.split(' ').collect();
+    let [FORMAT, identity, stamp, watched, longest, ..] = words[..] else { return None };
+    let micros = |word: &str| word.parse::<u64>().ok().map(|nanos| nanos / 1_000);
+    Some(Past {
+        identity: Some(identity.to_owned()),
+        stamp: Some(stamp.to_owned()),
+        stamped_at: 0,
+        watched: micros(watched)?,
+        longest: micros(longest)?,
+    })
 }
 
 /// The request of the JSON gateway that writes the mark: it takes keys in base 64.

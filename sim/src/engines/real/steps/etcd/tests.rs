@@ -1,94 +1,104 @@
 use super::*;
 
-const OTHER: &[u8] = b"tenure1 cd 5 100 6\nnode-1";
-const ONE: &[u8] = b"tenure1 ab 5 100 6\nnode-0";
+const PAST_OF: &str = "tenure2 a 0123456789abcdef0123456789abcdef 0 5000000000 0 100 5";
 
-/// When an event arrived, its key, its value, and its create revision.
-type Shown<'a> = (u64, &'a [u8], Option<&'a [u8]>, i64);
+fn record_of(granted: u64, holder: &str, number: u64, released: u8) -> String {
+    format!(
+        "tenure2 {granted} 100 {holder} {number} {released} - 0 5000000000 5000000000 - - 0 9 0 6\nnode-0"
+    )
+}
 
-fn shown(events: &[Shown<'_>]) -> Vec<Change> {
+fn change(revision: i64, key: &[u8], value: Option<&str>) -> KeyChange {
+    let value = value.map(|value| value.as_bytes().to_vec());
+    KeyChange { revision, key: key.to_vec(), value }
+}
+
+/// The changes that arrived at each time.
+fn shown(arrived: &[(u64, &[KeyChange])]) -> State {
     let mut state = State::default();
-    for (at, key, value, created) in events {
-        state.shown(*at, key, *value, *created);
-        state.transaction_ended();
+    for (at, changes) in arrived {
+        state.shows(*at, changes);
     }
     assert_eq!(state.failed, None);
-    state.changes
+    state
 }
 
 fn seen(steps: &[Step]) -> Vec<(u64, Asked, Answer)> {
     steps.iter().map(|step| (step.at, step.request, step.answer)).collect()
 }
 
+/// A grant, the end of its lease by the server, another grant, and its release.
+fn two_tenures() -> [Vec<KeyChange>; 5] {
+    [
+        vec![change(7, LEADER, Some("l")), change(7, RECORD, Some(&record_of(0, "ab", 3, 0)))],
+        // Its name has changed, and so has the past.
+        vec![change(8, RECORD, Some(&record_of(7, "ab", 3, 0))), change(9, PAST, Some(PAST_OF))],
+        vec![change(10, LEADER, None)],
+        vec![change(11, LEADER, Some("l")), change(11, RECORD, Some(&record_of(0, "cd", 1, 0)))],
+        vec![change(12, LEADER, None), change(12, RECORD, Some(&record_of(11, "cd", 1, 1)))],
+    ]
+}
+
 #[test]
-fn grants_and_ends_are_steps() {
-    let changes = shown(&[
-        (1_000, LEADER, Some(ONE), 7),
-        (1_000, QUARANTINE, Some(b""), 7),
-        (1_500, LEADER, Some(ONE), 7),
-        (2_000, QUARANTINE, None, 0),
-        (3_000, LEADER, None, 0),
-        (4_000, LEADER, Some(OTHER), 9),
-        (5_000, LEADER, None, 0),
-    ]);
+fn grants_ends_and_releases_are_steps() {
+    let changes = two_tenures();
+    let times = [1_000, 2_000, 3_000, 4_000, 5_000];
+    let arrived: Vec<_> = times.into_iter().zip(changes.iter().map(Vec::as_slice)).collect();
+    let state = shown(&arrived);
+    assert_eq!(state.stamped, [Stamped { at: 2_000, server: 0, knew_more: false }]);
     let mut answers = Answers::default();
     // The second candidate had its answer before the watch showed the end of the lease before.
-    answers.was_granted(109, 2_500, false);
-    answers.asked_to_release(109);
-    let steps = steps(changes, &answers);
+    let request = Asked::Acquire { seen: 107, watched: None };
+    answers.was_granted(111, super::super::Grant { at: 2_500, sent_at: 2_400, request });
+    let steps = steps(state.changes, &answers);
+    let watched = Some(crate::trace::Mark { holder: 0xab, number: 3 });
     assert_eq!(
         seen(&steps),
         [
-            (1_000, Asked::Acquire { seen: 0 }, Answer::Granted { token: 107, waits: true }),
-            (2_500, Asked::Acquire { seen: 107 }, Answer::Granted { token: 109, waits: false }),
-            (5_000, Asked::Release { token: 109 }, Answer::Released),
+            (1_000, Asked::Acquire { seen: 0, watched: None }, Answer::Granted { token: 107 }),
+            (2_500, Asked::Acquire { seen: 107, watched }, Answer::Granted { token: 111 }),
+            (5_000, Asked::Release { token: 111 }, Answer::Released),
         ]
     );
     let ends: Vec<_> =
-        steps.iter().filter_map(|step| step.after).map(|kept| kept.lease_end).collect();
-    assert_eq!(ends, [2_500, NO_END, NO_END], "the first lease has ended by itself");
+        steps.iter().filter_map(|step| step.after).map(|kept| kept.ends_at).collect();
+    assert_eq!(ends, [Some(2_500), Some(NO_END), Some(NO_END)], "the server has ended the first");
     assert_eq!((steps[0].holder, steps[1].holder), (0xab, 0xcd));
     assert_eq!(steps[2].before, steps[1].after);
 }
 
 #[test]
-fn a_lease_of_another_holder_is_seen() {
-    let changes = shown(&[(1_000, LEADER, Some(ONE), 7), (2_000, LEADER, Some(OTHER), 7)]);
-    let steps = steps(changes, &Answers::default());
-    assert_eq!(steps.len(), 2);
-    assert!(steps[1].before.is_some_and(|before| before.is_live(steps[1].now)));
+fn a_lease_that_is_live_was_not_watched_by_the_server() {
+    let [first, _, _, other, _] = two_tenures();
+    let steps = steps(shown(&[(1, &first), (2, &other)]).changes, &Answers::default());
+    assert_eq!(steps[1].request, Asked::Acquire { seen: 107, watched: None });
+    assert!(steps[1].before.is_some_and(|before| !before.released));
 }
 
 #[test]
-fn other_values_are_no_leases() {
-    for wrong in [&b""[..], b"tenure2 ab 5 100 6\n", b"tenure1 ab 5 100\n", b"tenure1 x 5 100 6\n"]
+fn other_values_are_no_records() {
+    for wrong in
+        ["", "tenure1 ab 5 100 6\n", "tenure2 0 100 x 1 0 - 0 5 5 - - 0 9 0 6\n", "tenure2 a"]
     {
-        assert_eq!(Leader::read(wrong, 7), None);
-        let mut state = State::default();
-        state.shown(1, LEADER, Some(wrong), 7);
-        assert!(state.failed.is_some());
+        assert_eq!(key::record(wrong.as_bytes(), 7), None);
+        for key in [RECORD, PAST] {
+            let mut state = State::default();
+            state.shows(1, &[change(7, key, Some(wrong))]);
+            assert!(state.failed.is_some());
+        }
     }
 }
 
 #[test]
 fn the_first_watch_that_shows_a_revision_counts() {
-    let event = |revision: i64, key: &[u8], value: Option<&[u8]>| KeyChange {
-        revision,
-        key: key.to_vec(),
-        value: value.map(<[u8]>::to_vec),
-        created: 7,
-    };
-    let grant = [event(7, LEADER, Some(ONE)), event(7, QUARANTINE, Some(b""))];
-    let ends = [event(8, QUARANTINE, None), event(9, LEADER, None)];
-    let mut state = State::default();
-    state.shows(1_000, &grant);
+    let [grant, more, ends, ..] = two_tenures();
     // The second member is late, and ahead afterwards.
-    state.shows(1_200, &grant);
-    state.shows(2_000, &ends);
-    state.shows(2_100, &ends);
-    assert_eq!(state.revision, 9);
+    let ended = [more, ends].concat();
+    let state = shown(&[(1_000, &grant), (1_200, &grant), (2_000, &ended), (2_100, &ended)]);
+    assert_eq!((state.revision, state.stamped.len()), (10, 1));
     let steps = steps(state.changes, &Answers::default());
-    let granted = Answer::Granted { token: 107, waits: true };
-    assert_eq!(seen(&steps), [(1_000, Asked::Acquire { seen: 0 }, granted)]);
-    assert_eq!(steps[0].after.map(|after| after.lease_end), Some(2_000));
+    let granted =
+        (1_000, Asked::Acquire { seen: 0, watched: None }, Answer::Granted { token: 107 });
+    assert_eq!(seen(&steps), [granted]);
+    assert_eq!(steps[0].after.map(|after| after.ends_at), Some(Some(2_000)));
 }

@@ -1,75 +1,86 @@
 //! A script of the library that a Redis server has run, and its answer, which follows from what it has written.
 
-use super::super::{History, Record};
+use super::super::{Past, Record};
 use crate::trace::{Answer, Asked};
-
-/// The least time, in microseconds, between a reading of the clock and the end of a lease that it is compared with.
-const CLEAR: u64 = 1_000;
 
 /// A script that runs, and what it has written so far.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// When it was called, by the server's clock in microseconds.
+    /// When it was called, by the machine's wall clock in microseconds.
     pub(super) at: u64,
+    /// Zero for a look.
     pub(super) holder: u128,
     pub(super) request: Asked,
-    pub(super) ttl: u64,
-    pub(super) quarantine: u64,
+    /// What its request says besides.
+    pub(super) says: Says,
+    /// Whether it knows the past: it may be at another node.
+    pub(super) knows_past: bool,
     /// Whether it has read the clock, as each script does first: a script that the server does not know does nothing.
     pub(super) runs: bool,
     /// The record with its changes, if it has changed it.
     pub(super) wrote: Option<Record>,
 }
 
+/// What answers depend on besides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Says {
+    pub(super) number: u64,
+    /// The last token of the loss that was watched out.
+    pub(super) lost: Option<u64>,
+    pub(super) ttl: u64,
+    pub(super) quarantine: u64,
+    pub(super) name: u128,
+}
+
 impl Script {
-    /// The reading of the clock by which it judged, and its answer; `None` if that can't be known.
-    pub(super) fn answer(&self, before: Option<Record>, history: History) -> Option<(u64, Answer)> {
-        // A lease lasts a TTL from the reading on, unless its end had to stay where it was.
-        let read = |record: &Record| record.lease_end.saturating_sub(record.ttl).max(self.at);
-        match (self.request, &self.wrote) {
-            (Asked::Acquire { .. }, Some(record)) => {
-                let now = read(record);
-                let waits = history.waits(self.quarantine, now);
-                Some((now, Answer::Granted { token: record.token, waits }))
+    /// Its answer, by the past that it has left; `None` if that can't be known.
+    pub(super) fn answer(&self, before: Option<Record>, past: &Past) -> Option<Answer> {
+        let past_is_watched = |quarantine| !self.knows_past || past.is_watched(quarantine);
+        let held = |token| before.filter(|before| before.is_held(self.holder, token));
+        Some(match (self.request, self.wrote) {
+            (Asked::Acquire { .. }, Some(record)) => Answer::Granted { token: record.token },
+            (Asked::Acquire { seen, .. }, None) => return self.refused(seen, before, past),
+            (Asked::Look { .. }, _) => {
+                Answer::At { past_is_watched: past_is_watched(self.says.quarantine) }
             }
-            (Asked::Renew { .. }, Some(record)) => Some((read(record), Answer::Renewed)),
-            (Asked::Release { .. }, Some(_)) => Some((self.at, Answer::Released)),
-            (Asked::Acquire { seen }, None) => self.refused(before?, seen),
-            (Asked::Renew { .. }, None) => {
-                self.is_clear_of(before).then_some((self.at, Answer::Superseded))
-            }
-            (Asked::Release { .. }, None) => {
-                self.is_clear_of(before).then_some((self.at, Answer::NotHeld))
-            }
+            // One with a later number may have been carried out before.
+            (Asked::Renew { token }, _) => match held(token) {
+                Some(lease) => {
+                    Answer::Renewed { past_is_watched: past_is_watched(lease.quarantine) }
+                }
+                None => Answer::Superseded,
+            },
+            (Asked::Release { .. }, Some(_)) => Answer::Released,
+            (Asked::Release { .. }, None) => Answer::NotHeld,
+        })
+    }
+
+    /// The answer to an acquire that has written no record. If the lease was to be granted, the script has met an error,
+    /// or else has granted the holder's own lease again without a new mark.
+    fn refused(&self, seen: u64, before: Option<Record>, past: &Past) -> Option<Answer> {
+        let Says { number, lost, quarantine, .. } = self.says;
+        let last = before.map_or(0, |before| before.token);
+        let past_is_watched = past.is_watched(quarantine);
+        let must_wait =
+            seen > last && lost != Some(last) || past.stamp.is_none() || !past_is_watched;
+        let own = before.filter(|before| before.is_held(self.holder, before.token));
+        match own {
+            _ if must_wait => Some(Answer::Not { past_is_watched }),
+            Some(own) => (number <= own.number).then_some(Answer::Granted { token: own.token }),
+            None => (!self.may_take(seen, before)).then_some(Answer::Not { past_is_watched }),
         }
     }
 
-    /// Whether the script can't have seen another side of the lease's end than the stream's time shows.
-    fn is_clear_of(&self, before: Option<Record>) -> bool {
-        before.is_none_or(|before| self.at.abs_diff(before.lease_end) > CLEAR)
-    }
-
-    /// Why an acquire was refused, as its script decides.
-    fn refused(&self, before: Record, seen: u64) -> Option<(u64, Answer)> {
-        let now = self.at;
-        let asks_until = before.lease_end + before.ttl.max(before.quarantine);
-        if !self.is_clear_of(Some(before)) || now.abs_diff(asks_until) <= CLEAR {
-            return None;
-        }
-        // Its own lease is granted again, or there is no memory for that: the stream does not show an error.
-        if before.is_live(now) && before.holder == self.holder {
-            return None;
-        }
-        let contradicts = self.quarantine < before.ttl || before.quarantine < self.ttl;
-        let answer = if now < asks_until && contradicts {
-            Answer::Refused
-        } else if before.is_live(now) {
-            Answer::Held
-        } else if seen < before.token {
-            Answer::Stale
-        } else {
-            return None;
-        };
-        Some((now, answer))
+    /// Whether the lease is vacant for this candidate, or was watched by it.
+    fn may_take(&self, seen: u64, before: Option<Record>) -> bool {
+        let Some(before) = before else { return true };
+        let Says { ttl, quarantine, name, .. } = self.says;
+        let is_kept = before.reserved_for != 0 && before.reserved_for != name;
+        let agrees = quarantine >= before.ttl && before.quarantine >= ttl;
+        let is_watched = matches!(
+            self.request,
+            Asked::Acquire { watched: Some(mark), .. } if mark == before.mark()
+        );
+        before.released && !is_kept && seen >= before.token && agrees || is_watched
     }
 }

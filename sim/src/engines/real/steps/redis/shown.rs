@@ -1,38 +1,52 @@
-//! What a MONITOR stream has shown so far: the record, the history, and the steps that led to them.
+//! What a MONITOR stream has shown so far: the record, the past, and the steps that led to them.
 
 use std::collections::BTreeMap;
 
-use super::super::{History, Record, ServerTime, Step};
+use super::super::{Past, Record, ServerTime, Step};
 use super::line::Line;
-use super::script::Script;
-use super::{MARK, RECORD};
-use crate::trace::Asked;
+use super::script::{Says, Script};
+use super::{MARK, PAST, RECORD};
+use crate::trace::{Asked, Mark};
 
-impl History {
+/// The number of a script's arguments for each election.
+const OF_AN_ACQUIRE: usize = 12;
+const OF_A_RENEWAL: usize = 5;
+const OF_A_LOOK: usize = 4;
+
+impl Past {
     /// Sets a field as the scripts write it. Others are of no interest.
     pub(super) fn set(&mut self, field: &str, value: &str) {
         match (field, value.parse()) {
-            ("known_since", Ok(micros)) => self.known_since = micros,
-            ("longest_ttl", Ok(micros)) => self.longest_ttl = micros,
+            ("identity", _) => self.identity = Some(value.to_owned()),
+            ("stamp", _) => self.stamp = Some(value.to_owned()),
+            ("watched", Ok(micros)) => self.watched = micros,
+            ("longest", Ok(micros)) => self.longest = micros,
             _ => {}
         }
     }
 }
 
 impl Record {
-    /// Sets a field as the scripts write it; `None` if that is not a value of such a field.
+    /// Sets a field as the scripts write it; `None` if that is not a value of such a field. The mark has the time of the
+    /// server's clock.
     pub(super) fn set(&mut self, field: &str, value: &str) -> Option<()> {
         match field {
             "token" => self.token = value.parse().ok()?,
-            "holder" => self.holder = u128::from_str_radix(value, 16).ok()?,
-            "lease_end" => self.lease_end = value.parse().ok()?,
+            "holder" => self.holder = bits(value)?,
+            "number" => self.number = value.parse().ok()?,
             "ttl" => self.ttl = value.parse().ok()?,
             "quarantine" => self.quarantine = value.parse().ok()?,
             "released" => self.released = value == "1",
+            "reserved_for" => self.reserved_for = bits(value).unwrap_or(0),
+            "written" => self.marked_at = value.parse().ok()?,
             _ => {}
         }
         Some(())
     }
+}
+
+fn bits(hex: &str) -> Option<u128> {
+    u128::from_str_radix(hex, 16).ok()
 }
 
 /// What the stream has shown so far.
@@ -41,9 +55,7 @@ pub(super) struct State {
     /// The name of each script, by its digest.
     scripts: BTreeMap<String, &'static str>,
     pub(super) kept: Option<Record>,
-    pub(super) history: History,
-    /// The server that has begun the history, as the scripts name it.
-    pub(super) identity: Option<String>,
+    pub(super) past: Past,
     pub(super) server: u32,
     /// The clock that the server has.
     pub(super) clock: ServerTime,
@@ -62,18 +74,30 @@ impl State {
         Self { scripts, ..Self::default() }
     }
 
-    /// A server that was killed then has that record.
-    pub(super) fn recovers(&mut self, record: Option<Record>, killed_at: u64) {
-        let before = self.kept;
-        let Some(after) = record.filter(|after| before != Some(*after)) else { return };
-        self.kept = record;
-        let Some((now, request, answer)) = Record::changed(before, after, self.history, killed_at)
-        else {
+    /// A record whose mark has the time of the server's clock.
+    pub(super) fn in_time(&self, record: Record) -> Record {
+        Record { marked_at: self.clock.machine(record.marked_at), ..record }
+    }
+
+    /// A server that was killed then has that record and that past.
+    pub(super) fn recovers(&mut self, record: Option<Record>, past: Past, killed_at: u64) {
+        let at = self.clock.machine(killed_at);
+        // What it has done last was not shown.
+        self.past.becomes(at, past, self.server);
+        let (before, Some(after)) = (self.kept, record) else { return };
+        let known = |before: Record| Record { marked_at: before.marked_at, ..after } == before;
+        if before.is_some_and(known) {
             return;
+        }
+        let is_marked = |before: Record| before.mark() == after.mark();
+        let after = match before.filter(|before| is_marked(*before)) {
+            Some(before) => Record { marked_at: before.marked_at, ..after },
+            None => self.in_time(after),
         };
-        let (holder, after) = (after.holder, record);
-        let (at, server, clock) = (self.clock.machine(now), self.server, self.clock);
-        self.steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
+        self.kept = Some(after);
+        let Some((request, answer)) = Record::changed(before, after, &self.past) else { return };
+        let (holder, after, server) = (after.holder, self.kept, self.server);
+        self.steps.push(Step { at, holder, request, answer, before, after, server });
     }
 
     pub(super) fn shown(&mut self, line: &str) {
@@ -94,7 +118,7 @@ impl State {
 
     /// All data is deleted. What the server knows from now on is as little as another one would know.
     fn flushed(&mut self, at: u64) {
-        (self.history, self.identity) = (History::default(), None);
+        self.past = Past::default();
         if self.kept.take().is_some() {
             self.server += 1;
             self.lost_at = Some(self.clock.machine(at));
@@ -105,58 +129,71 @@ impl State {
     fn called(&self, at: u64, sha: &str, keys: &str, rest: &[&str]) -> Option<Script> {
         let name = *self.scripts.get(sha)?;
         let (keys, arguments) = rest.split_at_checked(keys.parse().ok()?)?;
-        if keys.first() != Some(&RECORD) {
-            return None;
-        }
-        let number = |place: usize| arguments.get(place)?.parse::<u64>().ok();
-        let holder = u128::from_str_radix(arguments.first()?, 16).ok()?;
-        let token = number(1)?;
-        let (request, ttl, quarantine) = match name {
-            "acquire" => (Asked::Acquire { seen: token }, number(2)?, number(3)?),
-            "renew" | "renew_and_compare" => (Asked::Renew { token }, number(2)?, 0),
-            "release" => (Asked::Release { token }, 0, 0),
+        let place = keys.iter().position(|key| *key == RECORD)?;
+        let of = |count: usize| arguments.get(place * count..(place + 1) * count);
+        let number = |text: &str| text.parse::<u64>().ok();
+        let (holder, request, says) = match name {
+            "acquire" => {
+                let [holder, id, seen, lost, mark, _, _, ttl, quarantine, name, ..] =
+                    *of(OF_AN_ACQUIRE)?
+                else {
+                    return None;
+                };
+                let request = Asked::Acquire { seen: number(seen)?, watched: read_mark(mark)? };
+                let says = Says {
+                    number: number(id)?,
+                    lost: number(lost),
+                    ttl: number(ttl)?,
+                    quarantine: number(quarantine)?,
+                    name: bits(name)?,
+                };
+                (bits(holder)?, request, says)
+            }
+            "look" => {
+                let [quarantine, ..] = *of(OF_A_LOOK)? else { return None };
+                // What the candidate knows is not told.
+                let says = Says { quarantine: number(quarantine)?, ..Says::default() };
+                (0, Asked::Look { seen: 0 }, says)
+            }
+            "renew" | "renew_first" => {
+                let [holder, token, ..] = *of(OF_A_RENEWAL)? else { return None };
+                (bits(holder)?, Asked::Renew { token: number(token)? }, Says::default())
+            }
+            "release" => {
+                let [holder, token, ..] = *arguments else { return None };
+                (bits(holder)?, Asked::Release { token: number(token)? }, Says::default())
+            }
             _ => return None,
         };
-        Some(Script { at, holder, request, ttl, quarantine, runs: false, wrote: None })
+        let (at, knows_past) = (self.clock.machine(at), *arguments.last()? != "-");
+        Some(Script { at, holder, request, says, knows_past, runs: false, wrote: None })
     }
 
     /// A script ran a command.
     fn ran(&mut self, words: &[&str]) {
-        if self.script.is_none() {
-            return;
-        }
+        let Some(script) = &mut self.script else { return };
         match *words {
-            ["TIME"] => self.script_changed(|script| script.runs = true),
+            ["TIME"] => script.runs = true,
             ["HSET", RECORD, ref fields @ ..] => {
-                let record = self.written(fields);
-                self.script_changed(|script| script.wrote = Some(record));
+                let mut record = script.wrote.or(self.kept).unwrap_or_default();
+                let (mut marked_at, fields) = (record.marked_at, fields.chunks_exact(2));
+                for field in fields {
+                    record.set(field[0], field[1]);
+                    if field[0] == "number" {
+                        marked_at = script.at;
+                    }
+                }
+                record.marked_at = marked_at;
+                script.wrote = Some(record);
             }
-            ["HSET", _, ref fields @ ..] => self.history_written(fields),
+            ["HSET", PAST, ref fields @ ..] => {
+                let mut past = self.past.clone();
+                for field in fields.chunks_exact(2) {
+                    past.set(field[0], field[1]);
+                }
+                self.past.becomes(script.at, past, self.server);
+            }
             _ => {}
-        }
-    }
-
-    fn script_changed(&mut self, change: impl FnOnce(&mut Script)) {
-        if let Some(script) = &mut self.script {
-            change(script);
-        }
-    }
-
-    /// The record with these changes.
-    fn written(&self, fields: &[&str]) -> Record {
-        let mut record = self.kept.unwrap_or_default();
-        for field in fields.chunks_exact(2) {
-            record.set(field[0], field[1]);
-        }
-        record
-    }
-
-    fn history_written(&mut self, fields: &[&str]) {
-        for field in fields.chunks_exact(2) {
-            self.history.set(field[0], field[1]);
-            if field[0] == "identity" {
-                self.identity = Some(field[1].to_owned());
-            }
         }
     }
 
@@ -164,7 +201,7 @@ impl State {
     pub(super) fn script_ended(&mut self) {
         let Some(script) = self.script.take().filter(|script| script.runs) else { return };
         let before = self.kept;
-        let Some((now, answer)) = script.answer(before, self.history) else {
+        let Some(answer) = script.answer(before, &self.past) else {
             self.has_gaps = true;
             return;
         };
@@ -172,10 +209,18 @@ impl State {
             self.kept = script.wrote;
         }
         let Script { at, holder, request, .. } = script;
-        let (after, server, clock) = (self.kept, self.server, self.clock);
-        let at = clock.machine(at);
-        self.steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
+        let (after, server) = (self.kept, self.server);
+        self.steps.push(Step { at, holder, request, answer, before, after, server });
     }
+}
+
+/// A mark that was watched, if one was: its holder and its number. `None` if it is no mark.
+fn read_mark(text: &str) -> Option<Option<Mark>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let (holder, number) = text.split_once(':')?;
+    Some(Some(Mark { holder: bits(holder)?, number: number.parse().ok()? }))
 }
 
 #[cfg(test)]
