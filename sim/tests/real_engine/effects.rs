@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::replayed;
 
 /// On a busy machine a fault may come while the server is still occupied with the one before it, and do nothing.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 
 /// Safety holds under these faults, and each of their kinds has an effect on a store, as often as it must.
 fn have_effects_on(store: &str, faults: &Value) {
@@ -165,7 +165,7 @@ fn no_descriptors(at_ms: u64) -> Value {
 }
 
 /// The clock of the store's server is put forward, or back if negative.
-fn sets_clock(at_ms: u64, by_ms: i64) -> Value {
+pub(super) fn sets_clock(at_ms: u64, by_ms: i64) -> Value {
     let what = serde_json::json!({ "store-clock-step": { "by_ms": by_ms } });
     serde_json::json!({ "when": { "at_ms": at_ms }, "what": what })
 }

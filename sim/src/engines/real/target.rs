@@ -48,15 +48,6 @@ const OF_CHANGES: &[PropertyName] = &[
     PropertyName::LINEARIZABLE,
 ];
 
-/// The same for etcd, which counts a quarantine that is longer than earlier ones only from the first request for it on.
-const OF_ETCD: &[PropertyName] = &[
-    PropertyName::LOOKS_WITHIN,
-    PropertyName::TOLD_OF_THE_END,
-    PropertyName::RESIGNED_AT_ONCE,
-    PropertyName::LINEARIZABLE,
-    PropertyName::NO_LATE_QUARANTINE,
-];
-
 impl Target {
     /// All of them.
     pub const ALL: [Self; 8] = [
@@ -168,8 +159,7 @@ impl Target {
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
-            Self::Postgres | Self::Sqlite => OF_CHANGES,
-            Self::Etcd | Self::EtcdCluster => OF_ETCD,
+            Self::Postgres | Self::Sqlite | Self::Etcd | Self::EtcdCluster => OF_CHANGES,
         }
     }
 
