@@ -105,7 +105,8 @@ impl Property for NoLateQuarantine {
             Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.told.retain(|who| who.node != node);
             }
-            Event::Crashed { who } => {
+            // A process may begin with another candidate, after one has left: that one has watched nothing.
+            Event::Crashed { who } | Event::Started { who } => {
                 self.told.remove(who);
                 self.sent.remove(who);
             }
@@ -171,7 +172,8 @@ mod tests {
         let knew_more = Event::Elsewhere { server: 0, knew_more: true };
         let lost = refuse(2, Asked::Acquire { seen: 9, watched: None }, TOLD, None);
         let suspended = Event::Fault { kind: FaultKind::Suspend, node: Some(0) };
-        for event in [store_crashed(true), knew_more, lost, suspended, crashed(n(0))] {
+        let started = Event::Started { who: n(0) };
+        for event in [store_crashed(true), knew_more, lost, suspended, crashed(n(0)), started] {
             holds(property(), &told_again(&[event], 1_103, ASKS, TOLD));
         }
         let elsewhere = Event::Elsewhere { server: 0, knew_more: false };
