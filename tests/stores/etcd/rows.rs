@@ -13,16 +13,18 @@ use super::support::{
     server, soon, start,
 };
 
-/// A server of a test's own. It has no messages, its tokens are revisions, its TTLs whole seconds, and a restart loses
-/// nothing.
+/// A server of a test's own. It has no messages, its tokens are revisions, its leases have no marks and TTLs of whole
+/// seconds, and a restart loses nothing.
 pub(crate) fn place() -> Place {
-    const SKIPPED: [Row; 7] = [
+    const SKIPPED: [Row; 9] = [
         Row::Messages,
         Row::OwnMessages,
         Row::NoLeader,
         Row::TokenFloor,
-        Row::UncutTtl,
-        Row::LiveForTtl,
+        Row::Taken,
+        Row::OlderRenewal,
+        Row::StaysHeld,
+        Row::Age,
         Row::Restart,
     ];
     let replace = |server: &mut EtcdServer, data| match data {
