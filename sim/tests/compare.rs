@@ -144,9 +144,7 @@ fn tenure_never_overlaps_and_its_fence_holds() {
     for cell in comparison.cells.iter().filter(tenures) {
         assert_eq!(cell.stale_accepted, 0, "{}", cell.scenario);
         assert_eq!(cell.never, 0, "{}", cell.scenario);
-        if !cell.beyond_assumptions {
-            assert_eq!(cell.overlapped, 0, "{}", cell.scenario);
-        }
+        assert_eq!(cell.overlapped, 0, "{}", cell.scenario);
     }
     let refused: u64 =
         comparison.cells.iter().filter(tenures).filter_map(|cell| cell.stale_refused).sum();

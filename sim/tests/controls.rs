@@ -75,7 +75,7 @@ fn tame(stage: &mut Stage) {
     let plan = &mut stage.plan;
     let bound = i64::from(plan.settings.drift_ppm);
     plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -bound);
-    plan.store.clock_rate_ppm = bound;
+    plan.nodes[0].clock_rate_ppm = bound;
 }
 
 #[test]
@@ -165,7 +165,10 @@ fn names_are_unique_and_unknown_ones_are_refused_with_those_known() {
         assert_eq!(control.name.parse::<Control>().unwrap().name, control.name);
     }
     let error = "luck".parse::<Control>().unwrap_err().to_string();
-    assert!(error.starts_with("unknown control \"luck\"; known are drift, store-step"), "{error}");
+    assert!(
+        error.starts_with("unknown control \"luck\"; known are drift, watcher-step"),
+        "{error}"
+    );
 }
 
 /// Prints what each control breaks, for the documentation: `RUNS=20000 cargo test ... -- --ignored`.

@@ -100,7 +100,7 @@ fn nearly_right() -> Vec<Magnitude> {
         with("vm-stop", |bounds| parts(ms(bounds.settings.stop_margin_ms))),
         with("pause-at-guard", |bounds| parts(bounds.promised_gap())),
         with("slow-effect", |bounds| parts(bounds.promised_gap())),
-        with("store-step", |bounds| parts(bounds.gap())),
+        with("watcher-step", |bounds| parts(bounds.gap())),
         with("clock-back", |bounds| parts(bounds.gap())),
         // The whole TTL, though no claim lasts so long.
         with("quarantine", |bounds| parts(bounds.ttl())),

@@ -105,8 +105,4 @@ mod pages {
     #[cfg(feature = "redis")]
     #[doc = include_str!("../../docs/getting-started.md")]
     struct GettingStarted;
-
-    #[cfg(feature = "postgres")]
-    #[doc = include_str!("../../docs/migrating/platformatic.md")]
-    struct FromPlatformatic;
 }

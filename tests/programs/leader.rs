@@ -15,11 +15,13 @@ fn start(server: &RedisServer, name: &str, ttl_ms: u64) -> Program {
     Program::start(example("leader").args([&server.url(), name, "--ttl-ms", &ttl_ms]))
 }
 
+/// When the lease ends unless it is renewed, on the server's clock.
 fn lease_end(server: &RedisServer) -> u64 {
-    match server.command(&["HGET", RECORD, "lease_end"]).unwrap() {
-        Reply::BulkString(micros) => String::from_utf8(micros).unwrap().parse().unwrap(),
+    let micros = |field| match server.command(&["HGET", RECORD, field]).unwrap() {
+        Reply::BulkString(micros) => String::from_utf8(micros).unwrap().parse::<u64>().unwrap(),
         other => panic!("a record, and not {other:?}"),
-    }
+    };
+    micros("written") + micros("ttl")
 }
 
 #[test]

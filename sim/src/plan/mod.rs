@@ -41,7 +41,7 @@ pub(crate) use time::{NANOSECOND, micros, millis, nanos, scaled, scaled_up};
 pub(crate) use time::{ms, ns};
 
 /// A day in milliseconds: far from where nanoseconds overflow.
-const DAY_MS: u64 = 86_400_000;
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// The version of the plan's format.
 pub const SCHEMA: u32 = 1;

@@ -73,9 +73,10 @@ impl Kind {
         match self {
             Self::Violation => ("violations", "a property did not hold; found at that moment"),
             Self::Fault => ("faults", "the faults of the plan"),
-            Self::Lease => {
-                ("leases", "the record at the store, until its end, in its holder's colour")
-            }
+            Self::Lease => (
+                "leases",
+                "the record at the store, until others may take it, in its holder's colour",
+            ),
             Self::Claim => ("claims", "a candidate's claim, until its end if it is not renewed"),
             Self::Renewal => ("renewals", "a claim that was extended"),
             Self::Quarantine => {

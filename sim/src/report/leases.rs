@@ -1,5 +1,5 @@
-//! The leases at the store, as spans: from the grant until they are handed back, taken over, lost, or
-//! ended.
+//! The leases at the store, as spans: from the grant until they are handed back, taken over or lost, or until others may
+//! take them by time.
 
 use std::collections::BTreeMap;
 
@@ -88,11 +88,11 @@ impl Leases {
 
     fn close(&mut self, server: u32, at: SimTime, how: &'static str) {
         let Some(Open { ends, mut item, .. }) = self.open.remove(&server) else { return };
-        let (until, how) = if ends <= at { (ends, "over") } else { (at, how) };
+        let (until, how) = if ends <= at { (ends, "may be taken") } else { (at, how) };
         item.until = Some(until.max(item.at));
         item.tone = match how {
             "handed back" => "released",
-            "over" => "expired",
+            "may be taken" => "expired",
             "lost" => "lost",
             _ => "live",
         };

@@ -2,7 +2,7 @@
 
 mod step;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,8 @@ use tenure::store::{
     Key, Message, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
 };
 use tenure::{Instant, Token};
-use tenure_core::contract::{History, Moment, Record};
+use tenure_core::contract::{Moment, Past, Record};
+use tenure_core::{Mark, Stamp};
 use tenure_sim::conformance::{Data, Mishap};
 use tokio::sync::{broadcast, watch};
 
@@ -23,24 +24,44 @@ pub(crate) enum Bug {
     None,
     NeverGrants,
     GrantsWhenHeld,
+    AnyMark,
+    MarkOfTheHolder,
+    MarkOfTheNumber,
+    NeverTaken,
     IgnoresSeen,
     TokenStandsStill,
     TokenWithoutFloor,
     TokenBelowSeen,
     RetryIsNewTenure,
-    RetryShortens,
+    RetryChangesSettings,
+    RetryKeepsMark,
+    OlderRetryCounts,
     Resurrects,
-    MovesEndBack,
+    SettingsIgnored,
+    ReservationIgnored,
+    ReleaseChangesMark,
     OneAnswerForAll,
     AnswersByKey,
+    LastOfCallFirst,
     RenewsNothing,
     RenewsAnyToken,
-    RemainingAboveTtl,
+    OlderRenewalCounts,
     ReleasesNothing,
     ReleasesForAnybody,
-    LeasesNeverEnd,
+    EndsLeases,
+    NeverEndsLeases,
     HintsNobody,
+    AskStays,
+    AskIsToldToOlder,
+    AsksOfAnyToken,
+    LastAskCounts,
+    WishesOfAnyToken,
+    WishOutlivesTenure,
     RenewsUnknown,
+    TellsNoSettings,
+    TellsNoReservation,
+    TellsNoAge,
+    LooksRenew,
     ShortensNames,
     DescribesAnyVersion,
     DescribesAnyTenure,
@@ -51,35 +72,36 @@ pub(crate) enum Bug {
     KeysAlike,
     StuckWhenDropped,
     FirstLeadsAtOnce,
-    RepeatsWithoutWait,
-    QuarantineOfTheGrant,
-    QuarantineForEver,
+    WatchIsForgotten,
+    AnyStampCounts,
+    LastWatchCounts,
+    LeaderNeedNotWatch,
+    RenewalsTellNoPast,
+    LeaderWatchesInVain,
+    OlderRenewalWatches,
+    ForgetsLongTtls,
     ProofIgnored,
+    AnyLossCounts,
+    StampsForEver,
+    LooksExamineNothing,
+    RenewalsExamineNothing,
+    StampsByRequest,
     IdentityKept,
     TrustsEmpty,
-    SettingsIgnored,
-    ForgetsLongTtls,
-    RenewalsCompareNothing,
-    TellsNoTtl,
     LosesMessages,
     DoublesMessages,
     TellsEverybody,
     TellsNobody,
     ComparesNames,
     ShortHolders,
-    WholeSeconds,
-    Tenths,
-    EndsAtWholeSeconds,
-    RemainingIsTtl,
     TimeoutIsRefusal,
     PurgesLive,
-    PurgesRecent,
+    PurgesWithoutMark,
     PurgesNothing,
     PurgeForgetsTokens,
-    PurgeForgetsHistory,
 }
 
-/// A server in memory. Clones are connections to it.
+/// A connection to a server in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     bug: Bug,
@@ -91,12 +113,16 @@ pub(crate) struct Server {
     stuck: Arc<AtomicBool>,
     /// No answer comes.
     slow: Arc<watch::Sender<bool>>,
+    /// Whether it has sent a request.
+    is_used: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     identity: u128,
-    history: Option<History>,
+    /// How many requests were carried out.
+    steps: u64,
+    past: Option<Past>,
     elections: BTreeMap<String, Election>,
 }
 
@@ -105,8 +131,8 @@ struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
     described: Option<(Token, u64)>,
-    /// The token of the record that was purged.
-    purged: Option<Token>,
+    /// The mark that purges have seen, and since when.
+    purging: Option<(Mark, Instant)>,
     hints: broadcast::Sender<()>,
     messages: broadcast::Sender<(Token, Message)>,
 }
@@ -114,7 +140,7 @@ struct Election {
 impl Default for Election {
     fn default() -> Self {
         let (hints, messages) = (broadcast::Sender::new(16), broadcast::Sender::new(256));
-        Self { record: None, profile: None, described: None, purged: None, hints, messages }
+        Self { record: None, profile: None, described: None, purging: None, hints, messages }
     }
 }
 
@@ -125,8 +151,15 @@ impl Server {
         traits.messages = true;
         traits.renewals_in_call = 3;
         traits.acquires_in_call = 3;
+        traits.looks_in_call = 3;
+        traits.ends_leases = bug == Bug::NeverEndsLeases;
         let (kept, stuck, slow) = (Arc::default(), Arc::default(), Arc::default());
-        Self { bug, traits, purges: true, kept, stuck, slow }
+        Self { bug, traits, purges: true, kept, stuck, slow, is_used: Arc::default() }
+    }
+
+    /// Another connection to the same server.
+    pub(crate) fn connection(&self) -> Self {
+        Self { is_used: Arc::default(), ..self.clone() }
     }
 
     pub(crate) fn without_purge(mut self) -> Self {
@@ -145,29 +178,18 @@ impl Server {
             kept.identity += 1;
         }
         if data == Data::Lost {
-            *kept = Kept { identity: kept.identity, ..Kept::default() };
+            kept.lose_all();
         }
     }
 
     pub(crate) fn suffer(&self, mishap: Mishap) {
         let mut kept = self.kept.lock().unwrap();
-        let Kept { identity, history, elections } = &mut *kept;
         match mishap {
-            Mishap::LeasesEnd => {
-                for record in elections.values_mut().filter_map(|election| election.record.as_mut())
-                {
-                    record.lease_end = Instant::ORIGIN;
-                }
-            }
-            Mishap::LongTime => {
-                if let Some(history) = history {
-                    history.known_since = Instant::ORIGIN;
-                }
-            }
+            Mishap::RecordsLost => kept.elections.clear(),
             Mishap::OtherServer if self.bug == Bug::IdentityKept => {}
-            Mishap::OtherServer => *identity += 1,
-            Mishap::HistoryLost => *history = None,
-            Mishap::AllLost => *kept = Kept { identity: *identity, ..Kept::default() },
+            Mishap::OtherServer => kept.identity += 1,
+            Mishap::PastLost => kept.past = None,
+            Mishap::AllLost => kept.lose_all(),
         }
     }
 
@@ -184,13 +206,37 @@ impl Server {
     }
 
     fn step(&self, key: &Key, request: Request) -> Reply {
+        let first = !self.is_used.swap(true, Ordering::SeqCst);
         let mut kept = self.kept.lock().unwrap();
-        let Kept { identity, history, elections } = &mut *kept;
+        let Kept { identity, steps, past, elections } = &mut *kept;
+        *steps += 1;
+        let by_request = match (self.bug, request.of_contract()) {
+            (Bug::StampsByRequest, Some(tenure_core::Request::Acquire(asks))) => {
+                Some(asks.number.get())
+            }
+            _ => None,
+        };
+        let fresh = Stamp::from_bits(by_request.unwrap_or(*steps).into());
         let trust_empty_store = matches!(self.bug, Bug::FirstLeadsAtOnce | Bug::TrustsEmpty);
-        let compares_identity = self.bug != Bug::RenewalsCompareNothing;
-        let at = Moment { now: now(), identity: *identity, trust_empty_store, compares_identity };
+        let (now, identity) = (now(), *identity);
+        let at = Moment { now, identity, fresh, first, trust_empty_store };
         let election = elections.entry(self.named(key)).or_default();
-        Step { bug: self.bug, at, history, election }.carry_out(request)
+        let ends = self.traits.ends_leases || self.bug == Bug::EndsLeases;
+        if let Some(record) = &mut election.record
+            && ends
+            && self.bug != Bug::NeverEndsLeases
+            && now.since(record.written) >= record.ttl
+        {
+            record.released = true;
+        }
+        Step { bug: self.bug, at, past, election }.carry_out(request)
+    }
+}
+
+impl Kept {
+    /// Also how many requests there were would be lost: a server has a clock, or draws its stamps.
+    fn lose_all(&mut self) {
+        *self = Self { identity: self.identity, steps: self.steps, ..Self::default() };
     }
 }
 
@@ -228,20 +274,25 @@ impl Store for Server {
         Ok(self.step(key, request))
     }
 
-    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+    async fn purge(&self, _: Duration) -> Result<u64, StoreError> {
         if !self.purges {
             return Err(StoreError::new(StoreErrorKind::Unsupported, "there is no purge"));
         }
         let mut kept = self.kept.lock().unwrap();
-        let Kept { history, elections, .. } = &mut *kept;
-        let purged =
-            elections.values_mut().map(|election| step::purge(self.bug, history, election, age));
+        let Kept { past, elections, .. } = &mut *kept;
+        let purged = elections.values_mut().map(|election| step::purge(self.bug, past, election));
         Ok(purged.map(u64::from).sum())
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
         let calls = requests.iter().map(|(key, request)| self.call(key, request.clone()));
-        let mut results = futures_util::future::join_all(calls).await;
+        let mut results = if self.bug == Bug::LastOfCallFirst {
+            let mut results = futures_util::future::join_all(calls.rev()).await;
+            results.reverse();
+            results
+        } else {
+            futures_util::future::join_all(calls).await
+        };
         if self.bug == Bug::OneAnswerForAll
             && let Some(last) = results.last().cloned()
         {
@@ -249,13 +300,13 @@ impl Store for Server {
         }
         if self.bug == Bug::AnswersByKey {
             let both = requests.iter().zip(&results);
-            let renewed: BTreeSet<_> = both
-                .filter(|(_, result)| matches!(result, Ok(Reply::Renewed)))
-                .map(|((key, _), _)| key)
+            let renewed: BTreeMap<_, _> = both
+                .filter(|(_, result)| matches!(result, Ok(Reply::Renewed { .. })))
+                .map(|((key, _), result)| (key, result.clone()))
                 .collect();
             for ((key, _), result) in requests.iter().zip(&mut results) {
-                if renewed.contains(key) {
-                    *result = Ok(Reply::Renewed);
+                if let Some(renewed) = renewed.get(key) {
+                    result.clone_from(renewed);
                 }
             }
         }

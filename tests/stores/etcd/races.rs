@@ -6,7 +6,7 @@ use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::{EtcdCluster, Flow, Proxy};
 
 use super::support::{
-    FAST, acquire, acquire_for, answered, at, call, granted, held, job, renew_for, server,
+    FAST, RENEWED, acquire, acquire_for, answered, at, call, granted, held, job, server, vacant,
 };
 
 /// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
@@ -20,12 +20,12 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
         let store = at(&[cluster.ports()[paused]]);
         // Answered, because such members may change their leader at any time.
         let mut reply = answered(&store, acquire_for(round + 1, None, ttl)).await;
-        if let Reply::Stale { last } = reply {
-            reply = answered(&store, acquire_for(round + 1, Some(last), ttl)).await;
+        if let Reply::Not(shown) = reply {
+            reply = answered(&store, acquire_for(round + 1, shown.sight.last, ttl)).await;
         }
-        let Reply::Granted { token: seen, .. } = reply else { panic!("{reply:?}") };
-        let renew = || renew_for(round + 1, seen, ttl);
-        assert_eq!(answered(&store, renew()).await, Reply::Renewed);
+        let Reply::Granted { token: seen } = reply else { panic!("{reply:?}") };
+        let renew = || super::support::renew(round + 1, seen);
+        assert_eq!(answered(&store, renew()).await, RENEWED);
         cluster.member(paused).pause().unwrap();
         // It waits in the socket of the one that is paused.
         let key = job();
@@ -44,15 +44,14 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
         cluster.member(paused).resume().unwrap();
         // The outcome is the same, whether the paused leader notices the request or its successor first.
         match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
-            Ok(Reply::Renewed) => {
+            Ok(Reply::Renewed { .. }) => {
+                // It was extended, if it lasts for as long as a lease does that is renewed now.
+                let rest = (ttl - Duration::from_secs(1)).saturating_sub(resumed.elapsed());
+                tokio::time::sleep(rest).await;
                 let others = at(&[cluster.ports()[other]]);
                 let observed = answered(&others, Request::Observe).await;
-                let Reply::Held(incumbent) = observed else { panic!("{observed:?}") };
-                let remaining = incumbent.remaining;
-                assert!(
-                    remaining + resumed.elapsed() + Duration::from_secs(1) >= ttl,
-                    "extended, and {remaining:?} remain"
-                );
+                let Reply::At(shown) = observed else { panic!("{observed:?}") };
+                assert!(shown.incumbent().is_some(), "answered, and not extended");
             }
             Ok(other) => panic!("{other:?}"),
             Err(_) => {}
@@ -73,9 +72,9 @@ async fn a_renewal_across_etcd_leaders_is_unknown() {
     let proxy = Proxy::start(target).await.unwrap();
     let store = at(&[proxy.port()]);
     let reply = answered(&store, acquire(1, None)).await;
-    let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+    let Reply::Granted { token } = reply else { panic!("{reply:?}") };
     let renew = || super::support::renew(1, token);
-    assert_eq!(answered(&store, renew()).await, Reply::Renewed);
+    assert_eq!(answered(&store, renew()).await, RENEWED);
 
     proxy.set_replies(Flow::Hold);
     let waiting = tokio::spawn({
@@ -90,7 +89,7 @@ async fn a_renewal_across_etcd_leaders_is_unknown() {
     proxy.set_replies(Flow::Forward);
     let error = waiting.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::NoLeader, "{error}");
-    assert_eq!(answered(&store, renew()).await, Reply::Renewed);
+    assert_eq!(answered(&store, renew()).await, RENEWED);
 }
 
 /// A whole tenure of another candidate passes between the steps of an acquire without a seen token.
@@ -111,7 +110,7 @@ async fn one_of_two_interleaved_first_acquires_is_granted() {
         });
         tokio::time::sleep(apart / 2 * offset).await;
         let first = direct.call(&key, acquire(2, None)).await.unwrap();
-        if let Reply::Granted { token, .. } = first {
+        if let Reply::Granted { token } = first {
             let release = super::support::release(2, token);
             assert_eq!(direct.call(&key, release).await.unwrap(), Reply::Released);
         }
@@ -134,18 +133,18 @@ async fn abandoned_requests_leave_nothing_half_done() {
         let key = job();
         let _ = tokio::time::timeout(patience, store.call(&key, acquire(number, last))).await;
         // A repeated grant if the first acquire arrived, a new one otherwise.
-        let (token, _) = granted(&store, acquire(number, last)).await;
+        let token = granted(&store, acquire(number, last)).await;
         assert!(last < Some(token));
         let renew = || super::support::renew(number, token);
         let _ = tokio::time::timeout(patience, store.call(&key, renew())).await;
-        assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(&store, renew()).await.unwrap(), RENEWED);
         let incumbent = held(&other, acquire(1_000, last)).await;
         assert_eq!(incumbent.token, token);
         let release = || super::support::release(number, token);
         let _ = tokio::time::timeout(patience, store.call(&key, release())).await;
         let reply = call(&store, release()).await.unwrap();
         assert!(matches!(reply, Reply::Released | Reply::NotHeld), "{reply:?}");
-        assert_eq!(call(&other, Request::Observe).await.unwrap(), Reply::Vacant);
+        vacant(&other).await;
         last = Some(token);
     }
 }
@@ -156,11 +155,11 @@ async fn late_requests_change_no_other_tenure() {
     let server = server();
     let direct = at(&[server.port()]);
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
-    let (mut token, _) = granted(&direct, acquire(1, None)).await;
+    let mut token = granted(&direct, acquire(1, None)).await;
     for round in 0..10_u128 {
         let late = at(&[proxy.port()]);
         let (old, new) = (round + 1, round + 2);
-        assert_eq!(call(&late, super::support::renew(old, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(&late, super::support::renew(old, token)).await.unwrap(), RENEWED);
         proxy.set_requests(Flow::Hold);
         let key = job();
         let requests = [
@@ -177,7 +176,7 @@ async fn late_requests_change_no_other_tenure() {
             call(&direct, super::support::release(old, token)).await.unwrap(),
             Reply::Released
         );
-        let (next, _) = granted(&direct, acquire(new, Some(token))).await;
+        let next = granted(&direct, acquire(new, Some(token))).await;
         proxy.set_requests(Flow::Forward);
         for (late, answer) in waiting.into_iter().enumerate() {
             // Some are unknown: one that was given up ends the connection of the others.
@@ -185,7 +184,9 @@ async fn late_requests_change_no_other_tenure() {
             let fits = match late {
                 0 => matches!(answer, Reply::Superseded { .. }),
                 1 => answer == Reply::NotHeld,
-                _ => matches!(&answer, Reply::Held(incumbent) if incumbent.token == next),
+                _ => {
+                    matches!(&answer, Reply::Not(shown) if shown.incumbent().is_some_and(|one| one.token == next))
+                }
             };
             assert!(fits, "request {late} was answered {answer:?}");
         }

@@ -6,25 +6,26 @@ use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::{Reply, Request, StoreErrorKind};
 use tenure::{Candidate, Config, ConfigBuilder, StartError};
 use tenure_servers::EtcdServer;
-use tenure_sim::conformance::{Data, Mishap, Row};
+use tenure_sim::conformance::{Data, Row};
 
 use super::support::{
-    Place, TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, renew,
-    renew_for, server, soon, start,
+    Place, RENEWED, acquire, acquire_for, answered, at, call, granted, held, local, release, renew,
+    server, soon, start,
 };
 
-/// A server of a test's own. It has no messages, its tokens are revisions, its TTLs whole seconds, and a restart loses
-/// nothing.
+/// A server of a test's own. It has no messages, its tokens are revisions, its leases have no marks and TTLs of whole
+/// seconds, and a restart loses nothing.
 pub(crate) fn place() -> Place {
-    const SKIPPED: [Row; 8] = [
+    const SKIPPED: [Row; 9] = [
         Row::Messages,
         Row::OwnMessages,
         Row::NoLeader,
         Row::TokenFloor,
-        Row::UncutTtl,
-        Row::LiveForTtl,
+        Row::Taken,
+        Row::OlderRenewal,
+        Row::StaysHeld,
+        Row::Age,
         Row::Restart,
-        Row::RenewalBegins,
     ];
     let replace = |server: &mut EtcdServer, data| match data {
         Data::Kept => server.restart().unwrap(),
@@ -33,7 +34,6 @@ pub(crate) fn place() -> Place {
     let connect = |server: &EtcdServer| Etcd::new(local(&[server.port()]));
     Place::of(server(), connect)
         .replaced(replace)
-        .suffering(&[Mishap::LeasesEnd, Mishap::LongTime], suffer)
         .slowed(|server, is_slow| {
             if is_slow { server.pause() } else { server.resume() }.unwrap();
         })
@@ -41,36 +41,17 @@ pub(crate) fn place() -> Place {
         .place()
 }
 
-/// Elections and quarantines are leases. All other data is in records that only the store can write.
-pub(crate) fn suffer(server: &mut EtcdServer, mishap: Mishap) {
-    if mishap == Mishap::LeasesEnd {
-        // So long ago that the settings of their candidates no longer bind: all keys in `tenure/settings/`.
-        let range = r#"{"key":"dGVudXJlL3NldHRpbmdzLw==","range_end":"dGVudXJlL3NldHRpbmdzMA=="}"#;
-        server.api("kv/deleterange", range).unwrap();
-    }
-    // All keys in `tenure/leader/`, and the quarantine's.
-    let range = match mishap {
-        Mishap::LeasesEnd => r#"{"key":"dGVudXJlL2xlYWRlci8=","range_end":"dGVudXJlL2xlYWRlcjA="}"#,
-        _ => r#"{"key":"dGVudXJlL3F1YXJhbnRpbmU="}"#,
-    };
-    let found = server.api("kv/range", range).unwrap();
-    for record in found["kvs"].as_array().into_iter().flatten() {
-        let revoked = format!("{{\"ID\":{}}}", record["lease"]);
-        server.api("lease/revoke", &revoked).unwrap();
-    }
-}
-
 /// In place of the row that is skipped: etcd has written what it acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_keeps_leases_without_a_quarantine() {
+async fn a_restart_keeps_leases_and_the_past() {
     let mut server = server();
     let store = at(&[server.port()]);
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     server.restart().unwrap();
     let reply = answered(&store, acquire(1, None)).await;
-    assert_eq!(reply, Reply::Granted { token, wait: Duration::ZERO });
+    assert_eq!(reply, Reply::Granted { token });
     // The stream of keepalives may have ended with the member.
-    assert_eq!(answered(&store, renew(1, token)).await, Reply::Renewed);
+    assert_eq!(answered(&store, renew(1, token)).await, RENEWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,14 +59,12 @@ async fn leases_are_of_whole_seconds() {
     let server = server();
     let store = at(&[server.port()]);
     let uneven = Duration::from_millis(2_500);
-    let (token, _) = granted(&store, acquire(1, None)).await;
-    for request in [acquire_for(2, None, uneven), renew_for(1, token, uneven)] {
-        let error = call(&store, request).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Ttl);
-        assert!(error.to_string().ends_with("it is 2.5s; etcd keeps whole seconds"), "{error}");
-    }
-    // Neither changed the lease.
-    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let token = granted(&store, acquire(1, None)).await;
+    let error = call(&store, acquire_for(2, None, uneven)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Ttl);
+    assert!(error.to_string().ends_with("it is 2.5s; etcd keeps whole seconds"), "{error}");
+    // It did not change the lease.
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,14 +109,10 @@ async fn all_presets_suit_etcd_as_it_comes() {
 async fn the_holder_may_change_its_connection() {
     let server = server();
     let (one, other) = (at(&[server.port()]), at(&[server.port()]));
-    let (token, _) = granted(&one, acquire(1, None)).await;
+    let token = granted(&one, acquire(1, None)).await;
     for store in [&one, &other, &one, &other] {
-        assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(store, renew(1, token)).await.unwrap(), RENEWED);
     }
-    // Moved to another lease by one, which the other still remembers as it was.
-    assert_eq!(call(&one, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
-    assert_eq!(call(&other, renew(1, token)).await.unwrap(), Reply::Renewed);
-    assert_eq!(call(&one, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
     assert_eq!(call(&other, release(1, token)).await.unwrap(), Reply::Released);
     assert_eq!(call(&one, renew(1, token)).await.unwrap(), Reply::Superseded { last: Some(token) });
     assert_eq!(call(&one, release(1, token)).await.unwrap(), Reply::NotHeld);
@@ -150,12 +125,12 @@ async fn no_etcd_lease_is_left_behind() {
     let store = at(&[server.port()]);
     let leases =
         || server.api("lease/leases", "{}").unwrap()["leases"].as_array().map_or(0, Vec::len);
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     held(&store, acquire(2, None)).await;
     let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
     futures_util::future::join_all(asked).await;
     assert_eq!(leases(), 1);
-    assert_eq!(call(&store, renew_for(1, token, TTL / 2)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
     let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
     let replies = futures_util::future::join_all(asked).await;
@@ -174,7 +149,7 @@ async fn no_etcd_lease_is_left_behind() {
 async fn the_record_can_be_read_by_people() {
     let server = server();
     let store = at(&[server.port()]);
-    let (token, _) = granted(&store, acquire(7, None)).await;
+    let token = granted(&store, acquire(7, None)).await;
     // tenure/leader/job
     let found = server.api("kv/range", r#"{"key":"dGVudXJlL2xlYWRlci9qb2I="}"#).unwrap();
     let created: u64 = found["kvs"][0]["create_revision"].as_str().unwrap().parse().unwrap();

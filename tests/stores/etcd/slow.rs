@@ -7,7 +7,9 @@ use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::{Reply, Request, Store};
 use tenure_servers::{EtcdServer, Flow, Proxy};
 
-use super::support::{Watch, acquire, at, call, granted, job, release, renew, server, soon, start};
+use super::support::{
+    RENEWED, Watch, acquire, at, call, granted, job, release, renew, server, soon, start,
+};
 
 /// One way of a round trip of 60 ms. From 40 ms on `fast_failover` never led, and `normal` from 250 ms on.
 const FAR: Duration = Duration::from_millis(30);
@@ -67,7 +69,7 @@ async fn requests_take_no_more_round_trips_than_declared() {
     let server = server();
     let proxy = proxy(&server).await;
     let store = at(&[proxy.port()]);
-    let (mut token, _) = granted(&store, acquire(1, None)).await;
+    let mut token = granted(&store, acquire(1, None)).await;
     call(&store, release(1, token)).await.unwrap();
     let mut least = [u128::MAX; 4];
     for _ in 0..3 {
@@ -78,7 +80,7 @@ async fn requests_take_no_more_round_trips_than_declared() {
         let Reply::Granted { token: next, .. } = first else { panic!("{first:?}") };
         token = next;
         let (reply, renewal) = round_trips(&proxy, &store, renew(2, token)).await;
-        assert_eq!(reply, Reply::Renewed);
+        assert_eq!(reply, RENEWED);
         let (reply, ending) = round_trips(&proxy, &store, release(2, token)).await;
         assert_eq!(reply, Reply::Released);
         let now = [anew, again, renewal, ending];
@@ -95,7 +97,7 @@ async fn a_server_that_answers_keeps_its_connection() {
     let server = server();
     let proxy = proxy(&server).await;
     let store = at(&[proxy.port()]);
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let token = granted(&store, acquire(1, None)).await;
     proxy.set_requests(Flow::Delay(Duration::from_secs(1)));
     // No new connection can be opened from now on.
     proxy.refuse(true);
@@ -105,7 +107,7 @@ async fn a_server_that_answers_keeps_its_connection() {
         // One of its two round trips.
         let given_up = tokio::time::timeout(late, store.call(&key, Request::Observe)).await;
         assert!(given_up.is_err(), "{given_up:?}");
-        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
     }
     // A silent server loses its connection.
     proxy.set_replies(Flow::BlackHole);
@@ -118,5 +120,5 @@ async fn a_server_that_answers_keeps_its_connection() {
     proxy.cut();
     proxy.set(Flow::Forward);
     proxy.refuse(false);
-    assert_eq!(super::support::answered(&store, renew(1, token)).await, Reply::Renewed);
+    assert_eq!(super::support::answered(&store, renew(1, token)).await, RENEWED);
 }

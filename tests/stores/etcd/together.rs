@@ -3,7 +3,7 @@
 use tenure::store::{Key, Reply, Request, Store};
 use tenure_servers::EtcdServer;
 
-use super::support::{acquire, at, leads_all, release, renew, server};
+use super::support::{RENEWED, acquire, at, leads_all, release, renew, server};
 
 const ELECTIONS: usize = 40;
 /// More than one call needs.
@@ -31,7 +31,7 @@ async fn leases_share_streams_of_keepalives() {
     let renewals = leads_all(&store, ELECTIONS).await;
     for _ in 0..3 {
         let replies = renew_all(&store, &renewals).await;
-        assert!(replies.iter().all(|reply| *reply == Reply::Renewed), "{replies:?}");
+        assert!(replies.iter().all(|reply| *reply == RENEWED), "{replies:?}");
     }
     let used = streams(&server);
     assert!((1..STREAMS).contains(&used), "{used} streams");
@@ -39,7 +39,7 @@ async fn leases_share_streams_of_keepalives() {
     // One of another store's, whose keepalive this one has not sent yet.
     let other = at(&[server.port()]);
     let replies = renew_all(&other, &renewals[..1]).await;
-    assert_eq!(replies, [Reply::Renewed]);
+    assert_eq!(replies, [RENEWED]);
 
     // The end of one lease is that lease's alone, and costs no stream.
     let (key, renewal) = &renewals[7];
@@ -48,8 +48,7 @@ async fn leases_share_streams_of_keepalives() {
     let before = streams(&server);
     let replies = renew_all(&store, &renewals).await;
     for (number, reply) in replies.into_iter().enumerate() {
-        let expected =
-            if number == 7 { Reply::Superseded { last: Some(token) } } else { Reply::Renewed };
+        let expected = if number == 7 { Reply::Superseded { last: Some(token) } } else { RENEWED };
         assert_eq!((number, reply), (number, expected));
     }
     assert_eq!(streams(&server), before);
@@ -62,12 +61,12 @@ async fn rivals_of_one_store_do_not_forget_the_leader() {
     let store = at(&[server.port()]);
     let key = Key::new("job").unwrap();
     let reply = store.call(&key, acquire(1, None)).await.unwrap();
-    let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+    let Reply::Granted { token } = reply else { panic!("{reply:?}") };
     let ranges = "etcd_mvcc_range_total";
     for _ in 0..3 {
-        assert!(matches!(store.call(&key, acquire(2, None)).await, Ok(Reply::Held(_))));
+        assert!(matches!(store.call(&key, acquire(2, None)).await, Ok(Reply::Not(_))));
         let before = server.metric(ranges).unwrap();
-        assert_eq!(store.call(&key, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert_eq!(store.call(&key, renew(1, token)).await.unwrap(), RENEWED);
         assert_eq!(server.metric(ranges).unwrap() - before, 1, "the read after its keepalive");
     }
 }

@@ -129,7 +129,7 @@ async fn a_server_that_does_not_write_to_disk() {
     let watched = after_watching(&acquire(1, None), &past);
     refuses(&store, &[watched], kind, "set fsync to on").await;
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "0");
-    granted(&at(server.port()), acquire(1, None)).await;
+    granted_after_a_watch(&at(server.port()), acquire(1, None)).await;
 }
 
 /// Some hosters report it off, since their storage does the same by other means.

@@ -34,7 +34,7 @@ pub(crate) fn trusting() -> Place {
 
 pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
     let sql = match mishap {
-        Mishap::LongTime => "UPDATE tenure.leases_past SET watched = 4503599627370496",
+        Mishap::RecordsLost => "TRUNCATE tenure.leases",
         Mishap::OtherServer => "UPDATE tenure.leases_past SET identity = ''another''",
         Mishap::PastLost => "DELETE FROM tenure.leases_past",
         Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_past",

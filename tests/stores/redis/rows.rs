@@ -48,6 +48,8 @@ pub(crate) fn replace(server: &mut RedisServer, data: Data) {
 }
 
 pub(crate) fn suffer(server: &mut RedisServer, mishap: Mishap) {
+    let of_all = "for _, record in ipairs(redis.call('KEYS', '{tenure}:leader:*')) do \
+                  redis.call('DEL', record) end";
     let if_known = |field: &str, value: &str| {
         format!(
             "if redis.call('EXISTS', '{PAST}') == 1 then \
@@ -55,9 +57,7 @@ pub(crate) fn suffer(server: &mut RedisServer, mishap: Mishap) {
         )
     };
     match mishap {
-        Mishap::LongTime => {
-            server.command(&["EVAL", &if_known("watched", "4503599627370496"), "0"])
-        }
+        Mishap::RecordsLost => server.command(&["EVAL", of_all, "0"]),
         Mishap::OtherServer => server.command(&["EVAL", &if_known("identity", "another"), "0"]),
         Mishap::PastLost => server.command(&["DEL", PAST]),
         Mishap::AllLost => server.command(&["FLUSHALL"]),

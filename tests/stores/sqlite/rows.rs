@@ -59,7 +59,7 @@ fn suffer(folder: &mut Folder, mishap: Mishap) {
         return;
     }
     folder.execute(match mishap {
-        Mishap::LongTime => "UPDATE past SET watched = 4503599627370496",
+        Mishap::RecordsLost => "DELETE FROM elections",
         Mishap::OtherServer => "UPDATE past SET identity = 'another'",
         Mishap::PastLost => "DELETE FROM past",
         Mishap::AllLost => "DELETE FROM elections; DELETE FROM past",

@@ -94,6 +94,8 @@ const RIVALS: u64 = 8;
 /// Leases are given back and acquired again at about the time when their records are deleted.
 async fn tokens_rise_beside(store: AnyStore) {
     let ttl = store.traits().least_ttl;
+    // Only a candidate trusts an empty store.
+    granted(&store, "first", None, ttl).await;
     let purger = store.clone();
     let deleted = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&deleted);

@@ -139,6 +139,6 @@ server!(
     EtcdServer,
     kill,
     |server| server.restart_empty().unwrap(),
-    |server| etcd::refusals::put(server, "tenure/leader/damaged", "not ours"),
+    |server| etcd::refusals::put(server, "tenure/record/damaged", "not ours"),
     |server| server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
 );

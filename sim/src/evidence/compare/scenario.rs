@@ -66,11 +66,6 @@ impl Scenario {
         self.described().1
     }
 
-    /// Whether it breaks an assumption that tenure's single leadership rests on.
-    pub const fn is_beyond_the_assumptions(self) -> bool {
-        matches!(self, Self::StoreClockStep)
-    }
-
     const fn described(self) -> (&'static str, &'static str) {
         match self {
             Self::CutOff => ("cut-off", "the leader is cut off for 5 TTLs (15 s)"),

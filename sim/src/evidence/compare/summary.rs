@@ -12,8 +12,6 @@ pub struct Cell {
     /// The scenario.
     #[serde(rename = "trouble")]
     pub scenario: Scenario,
-    /// Whether it breaks an assumption of tenure's single leadership.
-    pub beyond_assumptions: bool,
     /// The contender.
     pub contender: Contender,
     /// The number of runs.
@@ -69,7 +67,6 @@ impl Cell {
         let takeovers: Vec<_> = runs.iter().filter_map(|run| run.takeover).collect();
         Self {
             scenario,
-            beyond_assumptions: scenario.is_beyond_the_assumptions(),
             contender,
             runs: runs.len() as u64,
             overlapped: overlaps.len() as u64,

@@ -22,8 +22,6 @@ impl Comparison {
     fn table(&self, scenario: Scenario) -> Table {
         let cells: Vec<&Cell> =
             self.cells.iter().filter(|cell| cell.scenario == scenario).collect();
-        let beyond =
-            if scenario.is_beyond_the_assumptions() { "; beyond what tenure assumes" } else { "" };
         let mut head = vec![
             "",
             "overlapped",
@@ -59,7 +57,7 @@ impl Comparison {
             row
         };
         Table {
-            title: format!("{scenario}: {}{beyond}", scenario.about()),
+            title: format!("{scenario}: {}", scenario.about()),
             head: head.into_iter().map(ToOwned::to_owned).collect(),
             rows: cells.iter().map(row).collect(),
         }

@@ -6,7 +6,7 @@
 use super::{Control, Stage};
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
-use crate::plan::{Assumption, ClockFault, LinkFault, ProcessFault, Settings};
+use crate::plan::{Assumption, ClockFault, LinkFault, NodePlan, ProcessFault, Settings};
 
 /// Properties that two leaders at once break too, if the new leader's clock is wrong: work of the first one still drains,
 /// and both write in any order.
@@ -34,11 +34,14 @@ pub(super) const DRIFT: Control = Control {
         let least = frontier_ppm(&stage.plan.settings);
         let rate =
             stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
-        // One candidate's clock is as fast as the others' are slow. It joins late, so that another one leads.
+        // One candidate's clock is as fast as the others' are slow. It joins when another one leads, and looks often, so
+        // that it is soon told of a renewal.
         stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
-        stage.plan.nodes[0].clock_rate_ppm = rate;
-        let late_ms = stage.ttl_ms();
-        stage.plan.at(0, late_ms, ProcessFault::Leave.at(Some(0)));
+        let often = Settings { poll_bound_ms: stage.ttl_ms() / 200, ..stage.plan.settings };
+        stage.plan.nodes[0] =
+            NodePlan { clock_rate_ppm: rate, settings: Some(often), ..stage.plan.nodes[0] };
+        let joins_ms = stage.at_ms - stage.ttl_ms();
+        stage.plan.at(0, joins_ms, ProcessFault::Leave.at(Some(0)));
         // A lease does not end while it is renewed.
         let for_ms = stage.ttls(3, 4);
         stage.now(for_ms, LinkFault::Partition.at(None));

@@ -32,7 +32,7 @@ pub struct Situation {
 }
 
 /// All situations.
-pub const ALL: [Situation; 13] = [
+pub const ALL: [Situation; 17] = [
     Situation {
         name: "handover",
         about: "the leader hands over",
@@ -152,6 +152,67 @@ pub const ALL: [Situation; 13] = [
             let (node, of) = (Some(0), Some(Asking::Acquire));
             let asks = Trigger { node, of, ..Trigger::next(Point::Sent, stage.at_ms) };
             stage.plan.on(asks, 2 * stage.ttl_ms(), LinkFault::Hold.at(node));
+        },
+    },
+    Situation {
+        name: "late-look",
+        about: "a look of a waiting candidate is answered late, and the leader's process is killed soon after",
+        kind: FaultKind::Hold,
+        measures: Some(Interval::Takeover),
+        runs: 8,
+        faults: |stage| {
+            let ttl_ms = stage.ttl_ms();
+            let looks =
+                Trigger { of: Some(Asking::Look), ..Trigger::next(Point::Sent, stage.at_ms) };
+            // The look's request is not given up before.
+            stage.plan.on(looks, ttl_ms / 20, LinkFault::Hold.at(None));
+            // The next look, if the leader lives, comes a third of a TTL later.
+            let crash = ProcessFault::Crash { power: false }.at(None);
+            stage.plan.at(stage.at_ms + ttl_ms / 2, 2 * ttl_ms, crash);
+        },
+    },
+    Situation {
+        name: "restart-at-another-time",
+        about: "the store restarts with its data, and its clock is ten TTLs ahead or behind",
+        kind: FaultKind::StoreCrash,
+        // A leader that renews at the restarted store goes on.
+        measures: None,
+        runs: 8,
+        faults: |stage| {
+            let ttl_ms = stage.ttl_ms();
+            let by_ms = 10 * ttl_ms.cast_signed() * stage.draw.pick(&[1, -1]);
+            stage.now(ttl_ms / 10, What::Store(StoreFault::StoreCrash));
+            stage.now(0, What::Store(StoreFault::StoreClockStep { by_ms }));
+        },
+    },
+    Situation {
+        name: "crash-loop",
+        about: "the leader's process is killed, and so are the next three as soon as they lead",
+        kind: FaultKind::Crash,
+        measures: Some(Interval::Takeover),
+        runs: 8,
+        faults: |stage| {
+            let (soon_ms, crash) =
+                (stage.ttl_ms() / 10, ProcessFault::Crash { power: false }.at(None));
+            stage.now(soon_ms, crash);
+            for nth in 1..=3 {
+                let leads = Trigger { nth, ..Trigger::next(Point::Leads, stage.at_ms) };
+                stage.plan.on(leads, soon_ms, crash);
+            }
+        },
+    },
+    Situation {
+        name: "cold-start",
+        about: "the store and all candidates lose power at once, and start again",
+        kind: FaultKind::StoreCrash,
+        measures: Some(Interval::Leaderless),
+        runs: 8,
+        faults: |stage| {
+            let ttl_ms = stage.ttl_ms();
+            stage.now(ttl_ms / 2, What::Store(StoreFault::StoreCrash));
+            for node in 0..stage.plan.nodes.len() {
+                stage.now(ttl_ms, ProcessFault::Crash { power: true }.at(Some(node)));
+            }
         },
     },
 ];

@@ -105,7 +105,7 @@ impl Property for NoLateQuarantine {
             Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.told.retain(|who| who.node != node);
             }
-            // A candidate that takes part again is another one.
+            // A process may begin with another candidate, after one has left: that one has watched nothing.
             Event::Crashed { who } | Event::Started { who } => {
                 self.told.remove(who);
                 self.sent.remove(who);

@@ -23,8 +23,8 @@
 //! Skipped rows are listed in the output of `cargo test`, whether tests pass or not; `cargo nextest` hides them.
 //! [`Harness::skipped_rows`] states which they are, so that no other row is skipped unnoticed.
 //!
-//! Where time must pass, leases are as short as the store declares that it supports. No row asserts anything about the
-//! speed of a store: a lease that must be live is a minute long.
+//! A store compares what a candidate says that it has watched, and does not wait. So the rows say so, and do not wait
+//! either, except for a purge, which watches by itself, and for servers that end leases by themselves.
 //!
 //! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the harness does not
 //! support. The tests see answers, not the data that a server has written.
@@ -58,30 +58,20 @@ pub enum Data {
 /// A change of a store's data without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// Every lease ends.
-    LeasesEnd,
-    /// Enough time passes that every quarantine has ended.
-    LongTime,
+    /// The elections' records are lost.
+    RecordsLost,
     /// The data moves to another server, which may have lost grants.
     OtherServer,
-    /// The store's record of its own history is lost.
-    HistoryLost,
+    /// The store's record of its own past is lost.
+    PastLost,
     /// All data is lost.
     AllLost,
 }
 
 impl Mishap {
     /// All mishaps.
-    pub const ALL: [Self; 5] =
-        [Self::LeasesEnd, Self::LongTime, Self::OtherServer, Self::HistoryLost, Self::AllLost];
-
-    /// Whether the data, after this mishap, belongs to another server than the history names.
-    pub(crate) const fn is_about_the_server(self) -> bool {
-        match self {
-            Self::LeasesEnd | Self::LongTime => false,
-            Self::OtherServer | Self::HistoryLost | Self::AllLost => true,
-        }
-    }
+    pub const ALL: [Self; 4] =
+        [Self::RecordsLost, Self::OtherServer, Self::PastLost, Self::AllLost];
 }
 
 /// The harness does not support an action.
@@ -130,7 +120,7 @@ pub trait Harness: Send + Sync {
     }
 
     /// Whether the store trusts a server without any grants to have lost nothing. Such a store does not promise
-    /// the wait after a loss, and the rows about it are skipped.
+    /// that its past is watched after a loss, and the rows about it are skipped.
     fn trusts_an_empty_store(&self) -> bool {
         false
     }
@@ -171,12 +161,18 @@ const BOUND: Duration = Duration::from_secs(180);
 /// If the store violates it: a description, and all requests and answers.
 pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
     let mut probe = Probe::new(row, harness).await;
-    let trusts = row.is_about_quarantine() && harness.trusts_an_empty_store();
+    let trusts = row.is_about_the_past() && harness.trusts_an_empty_store();
     let trusts = trusts.then_some("the harness declares that an empty store is trusted");
     if let Some(why) = trusts.or_else(|| declared(row, &probe.traits)) {
         return Ok(Outcome::Skipped { why });
     }
-    match tokio::time::timeout(BOUND, row.carry_out(&mut probe)).await {
+    let test = async {
+        if !row.is_about_the_past() && row != Row::Differential {
+            probe.settle().await?;
+        }
+        row.carry_out(&mut probe).await
+    };
+    match tokio::time::timeout(BOUND, test).await {
         Ok(Ok(())) => Ok(Outcome::Held),
         Ok(Err(rows::Stop::Skipped(why))) => Ok(Outcome::Skipped { why }),
         Ok(Err(rows::Stop::Broken(what))) => Err(probe.broken(what)),
@@ -193,16 +189,16 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
         Some("the store declares no wake-ups")
     } else if row.is_about_messages() && !traits.messages {
         Some("the store declares no messages")
-    } else if row.is_about_quarantine() && traits.history == HistoryKind::SharesFate {
+    } else if row.is_about_the_past() && traits.history == HistoryKind::SharesFate {
         Some("the store declares that it shares its candidates' fate")
-    } else if row.is_about_quarantine() && gives_up(Promise::StoreLoss) {
+    } else if row.is_about_the_past() && gives_up(Promise::StoreLoss) {
         Some("the store declares that it gives up G6")
     } else if row == Row::Restart && traits.history == HistoryKind::Durable {
         Some("the store declares that a restart loses nothing")
-    } else if row.is_about_settings() && !traits.refuses_contradictions {
-        Some("the store declares that it compares no settings")
-    } else if row == Row::RenewalBegins && !traits.renewals_begin_history {
-        Some("the store declares that its renewals begin no history")
+    } else if row.is_about_marks() && traits.ends_leases {
+        Some("the store declares that its server ends leases")
+    } else if row == Row::LeastTtl && !traits.ends_leases {
+        Some("the store declares that its server ends no leases")
     } else if row.is_about_wall_clock() && traits.tokens != TokenKind::WallClockFloor {
         Some("the store declares tokens that no clock floors")
     } else if row.is_about_tokens() && gives_up(Promise::Fencing) {

@@ -1,17 +1,24 @@
 //! Sends requests to a store, and keeps a transcript.
+//!
+//! The store only compares. So a row claims to have watched a mark or a past, and does not wait.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tenure::store::contract::Record;
 use tenure::store::{
-    Incumbent, Key, LimitError, Profile, Reply, Request, Store, StoreErrorKind, StoreTraits,
+    Acquire, Key, LimitError, Mark, Profile, Reply, Request, RequestId, Shown, Store,
+    StoreErrorKind, StoreTraits, UnwatchedPast, WatchedStamp,
 };
 use tenure::{HolderId, Token};
 
 use super::rows::Stop;
 use super::{Broken, Data, Harness, Mishap, Row};
 
-/// A lease that is live for as long as a test takes.
+/// A TTL and a quarantine. A row that does not wait for the end of a lease takes less time.
 pub(super) const LONG: Duration = Duration::from_secs(60);
+/// As long as all rows claim to have watched the past, but for those about the past.
+const EVER: Duration = Duration::from_secs(36_000);
 /// The longest time for which a store may answer with errors after its server was replaced or a request was dropped.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(20);
 const TRIES_EVERY: Duration = Duration::from_millis(50);
@@ -23,6 +30,8 @@ pub(super) struct Probe<'a, H: Harness> {
     pub(super) store: H::Store,
     pub(super) traits: StoreTraits,
     transcript: Vec<String>,
+    /// The number of the last request that has one.
+    number: AtomicU64,
 }
 
 /// The result of a step of a row.
@@ -32,7 +41,7 @@ impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn new(row: Row, harness: &'a H) -> Self {
         let store = harness.connect().await;
         let traits = store.traits();
-        Self { row, harness, store, traits, transcript: Vec::new() }
+        Self { row, harness, store, traits, transcript: Vec::new(), number: AtomicU64::new(0) }
     }
 
     pub(super) fn broken(self, what: String) -> Broken {
@@ -44,7 +53,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         self.traits.least_ttl
     }
 
-    /// Waits until a lease or a quarantine of that length has ended.
+    /// Waits until a server that ends leases has ended one of that length.
     pub(super) async fn let_pass(&mut self, time: Duration) {
         self.transcript.push(format!("{time:?} elapse"));
         self.harness.wait(time + self.traits.granularity).await;
@@ -58,6 +67,12 @@ impl<'a, H: Harness> Probe<'a, H> {
             .map_err(|_| Stop::Skipped("the harness can't replace the server"))?;
         self.store = self.harness.connect().await;
         Ok(())
+    }
+
+    /// Another connection to the same server: its next request is the first one over it.
+    pub(super) async fn reconnect(&mut self) {
+        self.note("another connection");
+        self.store = self.harness.connect().await;
     }
 
     /// The server is slow from now on, or no longer slow.
@@ -133,41 +148,137 @@ impl<'a, H: Harness> Probe<'a, H> {
         must(reply == wanted, || format!("the answer should be {wanted:?}, but was {reply:?}"))
     }
 
-    pub(super) async fn granted(&mut self, request: Request) -> Found<(Token, Duration)> {
-        let reply = self.ask(request).await?;
-        as_grant(&reply)
+    /// The number of the next request: no candidate uses one twice.
+    pub(super) fn next_number(&self) -> RequestId {
+        RequestId::new(self.number.fetch_add(1, Ordering::Relaxed) + 1).expect("counts from 1")
     }
 
-    pub(super) async fn held(&mut self, request: Request) -> Found<Incumbent> {
-        match self.ask(request).await? {
-            Reply::Held(incumbent) => Ok(incumbent),
-            other => broken(format!("the lease is held, and the answer was {other:?}")),
+    /// An acquire of a candidate that has watched nothing.
+    pub(super) fn acquire(&self, candidate: u128, seen: Option<Token>) -> Acquire {
+        Acquire {
+            holder: holder(candidate),
+            number: self.next_number(),
+            seen,
+            lost: None,
+            mark: None,
+            stamp: None,
+            ttl: LONG,
+            quarantine: LONG,
+            name: profile(candidate).name_id(),
         }
     }
 
-    /// Asserts that this tenure still holds the lease.
-    pub(super) async fn is_held_by(&mut self, number: u128, token: Token) -> Found<Incumbent> {
-        self.is_held(holder(number), token).await
+    pub(super) fn renew(&self, candidate: u128, token: Token) -> Request {
+        let (holder, number) = (holder(candidate), self.next_number());
+        Request::Renew { holder, token, number, stamp: None }
     }
 
-    pub(super) async fn is_held(&mut self, by: HolderId, token: Token) -> Found<Incumbent> {
-        let incumbent = self.held(Request::Observe).await?;
-        let is = (incumbent.holder, incumbent.token);
-        must(is == (by, token), || format!("another tenure holds the lease: {is:?}"))?;
-        Ok(incumbent)
+    /// Tells the store that its past was watched, in case that it asks for that.
+    pub(super) async fn settle(&mut self) -> Found<()> {
+        let Some(past) = self.look().await?.sight.past else { return Ok(()) };
+        // A longer quarantine than was watched: nothing is granted.
+        let asks = self.acquire(0, None);
+        let asks = Acquire { stamp: Some(watched(past, EVER)), quarantine: EVER * 2, ..asks };
+        self.refused_about(&key("settled")?, asks).await.map(|_| ())
     }
 
-    /// The token of a tenure that was granted and handed back.
-    pub(super) async fn past_tenure(&mut self, number: u128) -> Found<Token> {
-        let (token, _) = self.granted(acquire(number, None)).await?;
-        self.expect(release(number, token), Reply::Released).await?;
+    pub(super) async fn granted(&mut self, asks: Acquire) -> Found<Token> {
+        self.granted_about(&key("job")?, asks).await
+    }
+
+    pub(super) async fn granted_about(&mut self, key: &Key, asks: Acquire) -> Found<Token> {
+        let reply = self.ask_about(key, request(asks)).await?;
+        as_grant(&reply)
+    }
+
+    pub(super) async fn refused(&mut self, asks: Acquire) -> Found<Shown> {
+        self.refused_about(&key("job")?, asks).await
+    }
+
+    pub(super) async fn refused_about(&mut self, key: &Key, asks: Acquire) -> Found<Shown> {
+        match self.ask_about(key, request(asks)).await? {
+            Reply::Not(shown) => Ok(shown),
+            other => broken(format!("nothing must be granted, but the answer was {other:?}")),
+        }
+    }
+
+    pub(super) async fn look(&mut self) -> Found<Shown> {
+        self.look_about(&key("job")?).await
+    }
+
+    pub(super) async fn look_about(&mut self, key: &Key) -> Found<Shown> {
+        match self.ask_about(key, LOOK).await? {
+            Reply::At(shown) => Ok(shown),
+            other => broken(format!("the answer to a look was {other:?}")),
+        }
+    }
+
+    pub(super) async fn record(&mut self) -> Found<Record> {
+        let record = self.look().await?.sight.record;
+        record.map_or_else(|| broken("there is no record"), Ok)
+    }
+
+    /// Asserts that this tenure holds the lease.
+    pub(super) async fn is_held_by(&mut self, candidate: u128, token: Token) -> Found<Record> {
+        self.is_held_about(&key("job")?, (candidate, token)).await
+    }
+
+    pub(super) async fn is_held_about(
+        &mut self,
+        key: &Key,
+        (candidate, token): (u128, Token),
+    ) -> Found<Record> {
+        let record = self.look_about(key).await?.sight.record;
+        let is = record.filter(|record| {
+            (record.released, record.holder, record.token) == (false, holder(candidate), token)
+        });
+        is.map_or_else(|| broken(format!("{token} holds the lease, but it is {record:?}")), Ok)
+    }
+
+    /// Asserts that this tenure is renewed; returns the new mark.
+    pub(super) async fn is_renewed(&mut self, candidate: u128, token: Token) -> Found<Mark> {
+        let renewal = self.renew(candidate, token);
+        let Request::Renew { holder, number, .. } = renewal else { unreachable!("a renewal") };
+        self.expect(renewal, RENEWED).await?;
+        Ok(Mark { holder, number })
+    }
+
+    /// The token of a tenure that was granted and given back.
+    pub(super) async fn past_tenure(&mut self, candidate: u128) -> Found<Token> {
+        let token = self.granted(self.acquire(candidate, None)).await?;
+        self.expect(release(candidate, token), Reply::Released).await?;
         Ok(token)
+    }
+
+    /// All answers to requests that are handed in so many at a time.
+    pub(super) async fn ask_together(
+        &mut self,
+        requests: Vec<(Key, Request)>,
+        in_call: usize,
+    ) -> Found<Vec<Reply>> {
+        let mut replies = Vec::new();
+        for call in requests.chunks(in_call.max(1)) {
+            let answers = self.store.call_all(call.to_vec()).await;
+            self.note(format!("in one call {call:?} -> {answers:?}"));
+            must(answers.len() == call.len(), || format!("{} answers", answers.len()))?;
+            for answer in answers {
+                let answer = answer.map_err(|error| Stop::Broken(format!("an error: {error}")))?;
+                replies.push(answer);
+            }
+        }
+        Ok(replies)
     }
 }
 
-pub(super) fn as_grant(reply: &Reply) -> Found<(Token, Duration)> {
+/// A candidate looks that knows nothing.
+pub(super) const LOOK: Request = Request::Look { seen: None, quarantine: LONG };
+
+/// A renewal of a tenure that nobody else wants, of a past that was watched.
+pub(super) const RENEWED: Reply = Reply::Renewed { asked: None, wanted: None, past: None };
+
+pub(super) fn as_grant(reply: &Reply) -> Found<Token> {
     match reply {
-        Reply::Granted { token, wait } => Ok((*token, *wait)),
+        Reply::Granted { token } => Ok(*token),
         other => broken(format!("the answer should be a grant, but was {other:?}")),
     }
 }
@@ -184,55 +295,44 @@ pub(super) fn key(name: &str) -> Found<Key> {
     Key::new(name).map_err(limit)
 }
 
-/// The holder with that number. It differs from the others at both ends: in the part that a transcript prints, and
-/// in the part that a store may truncate.
-pub(super) fn holder(number: u128) -> HolderId {
-    HolderId::from_bits((number << 96) | number)
-}
-
 pub(super) fn limit(error: LimitError) -> Stop {
     Stop::Broken(error.to_string())
 }
 
-/// An acquire for that holder, with the shortest quarantine for its TTL.
-pub(super) fn acquire(number: u128, seen: Option<Token>) -> Request {
-    acquire_for(number, seen, LONG)
+/// The holder with that number. It differs from the others at both ends: in the part that a transcript prints, and
+/// in the part that a store may truncate.
+pub(super) fn holder(candidate: u128) -> HolderId {
+    HolderId::from_bits((candidate << 96) | candidate)
 }
 
-pub(super) fn acquire_for(number: u128, seen: Option<Token>, ttl: Duration) -> Request {
-    acquire_after(number, seen, ttl, LONG)
+/// The name and the metadata of the candidate with that number.
+pub(super) fn profile(candidate: u128) -> Profile {
+    Profile::new(format!("worker-{candidate}"), format!("host-{candidate}"))
+        .expect("a short name is within the limits")
 }
 
-pub(super) fn acquire_after(
-    number: u128,
-    seen: Option<Token>,
-    ttl: Duration,
-    quarantine: Duration,
-) -> Request {
-    acquire_as(holder(number), &format!("worker-{number}"), (seen, ttl, quarantine))
+/// The name and the metadata of the candidate with that holder.
+pub(super) fn profile_of(holder: HolderId) -> Profile {
+    profile(holder.to_bits() & u128::from(u32::MAX))
 }
 
-/// An acquire for any holder and any name.
-pub(super) fn acquire_as(
-    holder: HolderId,
-    name: &str,
-    (seen, ttl, quarantine): (Option<Token>, Duration, Duration),
-) -> Request {
-    let metadata = name.replace("worker", "host");
-    let profile = Profile::new(name, metadata).expect("a short name is within the limits");
-    Request::Acquire { holder, seen, ttl, quarantine, profile }
+/// The acquire as the driver sends it.
+pub(super) fn request(asks: Acquire) -> Request {
+    Request::Acquire { asks, profile: profile_of(asks.holder) }
 }
 
-pub(super) fn renew(number: u128, token: Token) -> Request {
-    renew_for(number, token, LONG)
+/// The acquire of a candidate with another name and metadata.
+pub(super) fn request_as(asks: Acquire, profile: Profile) -> Request {
+    Request::Acquire { asks: Acquire { name: profile.name_id(), ..asks }, profile }
 }
 
-pub(super) fn renew_for(number: u128, token: Token, ttl: Duration) -> Request {
-    Request::Renew { holder: holder(number), token, ttl }
+pub(super) fn release(candidate: u128, token: Token) -> Request {
+    Request::Release { holder: holder(candidate), token, reservation: None }
 }
 
-pub(super) fn release(number: u128, token: Token) -> Request {
-    Request::Release { holder: holder(number), token }
+/// A watch of that past, for that time.
+pub(super) const fn watched(past: UnwatchedPast, time: Duration) -> WatchedStamp {
+    WatchedStamp { stamp: past.stamp, time }
 }
 
 /// How many elections take part in a row about calls: two calls of the driver, the second of which is not whole.

@@ -73,38 +73,45 @@ macro_rules! rows {
 rows! { $
     acquire {
         vacant_is_granted = VacantIsGranted: "a vacant lease is granted",
-        acquires_of_one_call_are_judged_alone = AcquiresOfOneCall: "each acquire of a call is answered as if it had been asked alone",
         tokens_are_not_below_the_wall_clock = TokenFloor: "a new token is at least the wall clock in microseconds",
-        tokens_increase = TokensIncrease: "each tenure's token is above all earlier ones, whether the last lease was handed back or ran out",
-        a_repeated_acquire_keeps_its_token = RepeatedAcquire: "an acquire by the live holder gets the same token, and never shortens the lease",
+        tokens_increase = TokensIncrease: "each tenure's token is above all earlier ones, whether the last lease was given back or taken",
+        a_repeated_acquire_keeps_its_token = RepeatedAcquire: "an acquire by the holder of the lease gets the same token; it changes the mark if its number is higher, and nothing else",
         candidates_of_one_name_are_different = OneName: "a candidate with the incumbent's name is not the incumbent",
         holders_are_compared_whole = WholeHolders: "a holder that differs from the incumbent in one bit is not the incumbent",
-        a_live_lease_is_held = Held: "an acquire by another candidate is refused with the incumbent",
-        a_candidate_without_the_last_token_is_stale = Stale: "a vacant lease is not granted to a candidate that does not know the last tenure",
+        a_lease_is_not_granted_to_others = Held: "an acquire by another candidate is refused with the incumbent",
+        a_watched_lease_is_granted = Taken: "a lease is granted to a candidate that has watched its mark, and not to one that has watched another mark",
+        a_candidate_without_the_last_token_is_refused = Stale: "a lease that was given back is not granted to a candidate that does not know the last tenure",
         a_grant_is_above_every_known_token = AboveSeen: "a grant's token is above every token that the candidate knows, also if the store has forgotten it",
-        contradicting_settings_are_refused = Contradiction: "an acquire is refused if its TTL is above the incumbent's quarantine, or its quarantine is below the incumbent's TTL",
-        the_answer_contains_the_incumbents_ttl = IncumbentTtl: "the incumbent in an answer has the TTL of its last grant or renewal",
-        remaining_is_never_above_the_ttl = Remaining: "the remaining time of a lease is never above that lease's own TTL",
+        contradicting_settings_are_watched = Contradiction: "a lease that was given back is not granted if the TTL is above the record's quarantine, or the quarantine below the record's TTL, unless the mark was watched",
+        a_lease_is_kept_for_a_name = Kept: "a lease that was given back to a name is granted to that name, and to others if they have watched its mark, which is that of the last renewal",
+    }
+    calls {
+        acquires_of_one_call_are_judged_alone = AcquiresOfOneCall: "each acquire of a call is answered as if it had been asked alone",
+        rivals_acquires_in_one_call_are_told_apart = RivalsAcquires: "of acquires of one lease in one call, the first is granted",
+        renewals_of_one_call_are_judged_alone = RenewalsOfOneCall: "each renewal of a call is answered as if it had been asked alone",
+        rivals_renewals_in_one_call_are_told_apart = RivalsRenewals: "of renewals for one lease in one call, exactly those of the present tenure are renewed",
+        looks_of_one_call_are_judged_alone = LooksOfOneCall: "each look of a call is answered as if it had been asked alone",
     }
     tenure {
-        a_renewal_extends_its_own_live_lease = Renewed: "a renewal of the live tenure extends its lease",
-        anything_else_is_superseded = Superseded: "a renewal of anything but the live tenure is superseded, and changes nothing",
-        an_ended_lease_is_never_resurrected = NoResurrection: "a lease that has run out stays ended, also for its holder",
-        a_renewal_never_shortens_a_lease = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
-        renewals_of_one_call_are_judged_alone = RenewalsOfOneCall: "each renewal of a call is answered as if it had been asked alone",
-        rivals_renewals_in_one_call_are_told_apart = RivalsOfOneCall: "of renewals for one lease in one call, exactly those of the present tenure are renewed",
-        a_release_ends_its_own_live_lease = Released: "a release of the live tenure ends its lease at once",
-        anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
-        the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",
-        a_release_sends_a_hint = Hints: "waiting candidates get a hint when the lease is handed back",
+        a_renewal_changes_the_mark = Renewed: "a renewal of the present tenure gives the lease its own mark",
+        an_older_renewal_changes_nothing = OlderRenewal: "a renewal with a lower number than the lease's is answered as the tenure's, and changes nothing",
+        anything_else_is_superseded = Superseded: "a renewal of anything but the present tenure is superseded, and changes nothing",
+        an_ended_tenure_is_never_resurrected = NoResurrection: "a lease that was given back stays so, also for its holder",
+        no_clock_of_the_store_ends_leases = StaysHeld: "a lease that is not renewed stays held, and can be renewed, until a candidate that has watched it takes it",
+        the_least_ttl_is_kept = LeastTtl: "a server that ends leases keeps one of the least TTL at first, and then ends it",
+        a_release_ends_its_own_lease = Released: "a release of the present tenure gives its lease back at once",
+        anything_else_is_not_held = NotHeld: "a release of anything but the present tenure changes nothing",
+        the_age_of_a_mark_is_told = Age: "the answer to a look tells roughly how long ago the lease was renewed",
+        a_release_sends_a_hint = Hints: "waiting candidates get a hint when the lease is given back",
     }
-    ttl {
-        a_ttl_is_not_cut = UncutTtl: "the remaining time of a new lease is its whole TTL, to the granularity that the store declares",
-        a_lease_is_live_for_its_ttl = LiveForTtl: "a lease is live until its TTL is over, to the granularity that the store declares",
-        the_remaining_time_decreases = RemainingFalls: "the remaining time of a lease decreases",
+    handover {
+        a_leader_is_told_who_asks = Asked: "an ask of the present tenure's token is told to the next renewals, until one with a higher number has been told",
+        a_wished_candidate_asks_first = WishedAsks: "the ask of a candidate that is wished for is replaced by no other",
+        a_wish_lasts_for_a_tenure = Wanted: "a wish of the present tenure's token is told to its renewals until it is taken back or the tenure is over",
     }
     observe {
-        an_unknown_election_is_vacant = UnknownElection: "an unknown election is vacant for every request",
+        an_unknown_election_has_no_record = UnknownElection: "an unknown election has no record, and no request of a tenure makes one",
+        looks_tell_the_record = Looks: "looks and observers are told the whole record, and change nothing",
         names_and_metadata_come_back = Profiles: "names and metadata come back byte for byte, up to the limits",
         elections_do_not_interfere = KeysApart: "requests about one election change no other",
         keys_may_have_any_characters = OddKeys: "keys of any characters and of the greatest length name elections of their own",
@@ -127,24 +134,25 @@ rows! { $
         random_requests_are_answered_as_by_the_contract = Differential: "random requests are answered as by the contract's own code",
     }
     purge {
-        a_purge_leaves_live_and_recent_elections = PurgeSpares: "a purge deletes no record of a live election, or of one that has ended recently",
-        tokens_increase_after_a_purge = PurgedTokens: "a purge deletes the record of a long-ended election, and the next token is above it all the same",
+        a_purge_leaves_leases = PurgeSpares: "a purge deletes no record of a lease that is held and was not watched",
+        tokens_increase_after_a_purge = PurgedTokens: "a purge deletes records of leases that were given back or watched, and later tokens are above theirs all the same",
     }
     notify {
         a_message_reaches_the_leader = Messages: "a message reaches the tenure that holds the lease, whole, in order, and once",
         a_message_never_reaches_another_tenure = OwnMessages: "a message reaches no tenure but the one that held the lease",
         without_a_leader_a_message_is_refused = NoLeader: "a message is refused if the lease is vacant",
     }
-    history {
-        a_fresh_store_makes_its_first_leader_wait = FreshStore: "a store that has never granted anything makes its first leader wait",
-        repeated_grants_carry_the_rest = RepeatedWait: "a repeated grant contains the rest of the quarantine",
-        the_quarantine_belongs_to_the_store = StoresWait: "a candidate that is granted a lease within the quarantine waits out the rest, in any election",
-        the_quarantine_ends = QuarantineEnds: "a store that has known its history for long enough grants any election at once",
-        a_proven_loss_makes_wait = ProvenLoss: "a candidate that knows a later tenure than the store proves a loss, and waits",
-        a_restart_makes_wait = Restart: "a server that was replaced keeps the lease, and makes its holder wait",
-        the_longest_ttl_is_waited_out = LongestTtl: "within a quarantine, a holder waits at least for the longest TTL that was granted under the prefix",
-        a_renewal_begins_the_history = RenewalBegins: "the first renewal at a restarted server begins its history, so that a later grant need not wait",
-        a_loss_makes_wait = Loss: "a server that has lost all data makes the next leader wait, under a token above every token that this leader knows",
+    past {
+        a_fresh_store_grants_nobody_anything = FreshStore: "a store that has never been asked grants nothing until its past was watched",
+        a_past_is_watched_for_all = WatchedForAll: "once a candidate has watched a stamp for long enough, nobody else has to, in any election; a watch of another stamp counts for nothing, and no shorter one counts instead",
+        an_unwatched_past_refuses_its_leader = UnwatchedRefuses: "while the past is unwatched, also the holder's acquire is refused; its renewals are not, and tell it the stamp",
+        a_leader_watches_the_past = LeaderWatches: "a renewal with a higher number than the lease's reports a watch of the past",
+        the_longest_ttl_is_watched = LongestTtl: "a past is watched at least for the longest TTL that was granted under the prefix",
+        a_proven_loss_begins_another_past = ProvenLoss: "a candidate that knows a later tenure than the store is refused until it says that it has watched this loss; a past that was watched has another stamp then",
+        every_first_request_examines_the_server = FirstRequest: "the first request over a connection, of any kind, begins another past if the server is another one",
+        no_two_pasts_have_the_same_stamp = StampsDiffer: "a past that begins has a stamp that none had, also by a duplicate of the request that began an earlier one",
+        a_restarted_server_has_another_past = Restart: "a server that was replaced keeps the lease, and has another past",
+        after_a_loss_nobody_leads_at_once = Loss: "a server that has lost all data grants nothing until its past was watched, and then under a token above every token that this leader knows",
     }
 }
 
@@ -172,20 +180,22 @@ impl Row {
         )
     }
 
-    pub(super) const fn is_about_settings(self) -> bool {
-        matches!(self, Self::Contradiction | Self::IncumbentTtl | Self::LongestTtl)
+    /// What a server that ends leases does not keep: it has no marks.
+    pub(super) const fn is_about_marks(self) -> bool {
+        matches!(self, Self::Taken | Self::OlderRenewal | Self::StaysHeld | Self::Age)
     }
 
-    pub(super) const fn is_about_quarantine(self) -> bool {
+    pub(super) const fn is_about_the_past(self) -> bool {
         matches!(
             self,
             Self::FreshStore
-                | Self::RepeatedWait
-                | Self::StoresWait
-                | Self::QuarantineEnds
-                | Self::ProvenLoss
+                | Self::WatchedForAll
+                | Self::UnwatchedRefuses
+                | Self::LeaderWatches
                 | Self::LongestTtl
-                | Self::RenewalBegins
+                | Self::ProvenLoss
+                | Self::FirstRequest
+                | Self::StampsDiffer
                 | Self::Restart
                 | Self::Loss
         )

@@ -8,11 +8,12 @@ use super::{TTL_LEAST_MS, ToleranceError};
 use crate::plan::clock::{PPM, pace, true_time};
 use crate::plan::{Settings, scaled};
 
-/// Settings, and the bounds that follow from them for a store whose clock is exact.
+/// Settings, and the bounds that follow from them.
 ///
 /// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock, from the sending of
-/// the request that won it. So by the slowest clock the claim ends `v/(1 - rho)` after the sending, and by the fastest
-/// clock of a store the lease ends no sooner than `ttl/(1 + rho)` after it.
+/// the request that won it. So by the slowest clock the claim ends `v/(1 - rho)` after the sending. Another candidate
+/// is told of the lease later than that, and watches it for the TTL: by the fastest clock, the lease ends no sooner than
+/// `ttl/(1 + rho)` after the sending.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The settings.
@@ -38,7 +39,7 @@ impl Bounds {
         self.settings.drift_ppm.into()
     }
 
-    /// The TTL, by the store's clock.
+    /// The TTL, by the clock of a candidate that watches the lease.
     pub fn ttl(&self) -> Duration {
         self.config.ttl()
     }
@@ -99,7 +100,7 @@ mod tests {
     fn the_gap_by_the_slowest_clocks() {
         let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
         let bounds = Bounds::of(settings).expect("valid");
-        // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few nanoseconds.
+        // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the clock's nanosecond add a few nanoseconds.
         let gap = Duration::from_nanos(1_515_151_515);
         assert!(bounds.gap().abs_diff(gap) < Duration::from_nanos(5), "{:?}", bounds.gap());
         assert_eq!(bounds.promised_gap(), Duration::from_nanos(1_485_148_514));

@@ -1,21 +1,22 @@
 //! The worst case around a fault: a leader that is cut off just after its grant, clocks at opposite bounds, and another
-//! candidate that sends a request exactly when the lease ends.
+//! candidate that learns of the lease at its grant, and takes it at the moment at which its watch is over.
 
 use std::time::Duration;
 
 use super::formula::{Bounds, on_clock};
-use crate::plan::clock::{PPM, true_time};
 use crate::plan::{
-    Asking, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, StorePlan, Trigger, millis,
-    nanos,
+    Asking, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, Settings, StorePlan,
+    Trigger, millis,
 };
 
 /// The first reading of the clocks, from which no step leads below zero.
 const OFFSET_MS: u64 = 36_000_000;
 /// The beginning of all faults: the first millisecond after the grant, in milliseconds.
 pub(super) const BEGINS_MS: u64 = 1;
-/// The number of poll bounds that are tried to make the next candidate's request arrive in time.
-const POLLS: u64 = 1_000;
+/// The largest delay of the next candidate's request, in nanoseconds: clocks and times are rounded.
+pub(super) const ROUNDED: u64 = 10;
+/// The factor by which the next candidate's TTL is longer.
+const LONGER: u64 = 4;
 /// The number of pauses that are tried to place a check just before the claim's end.
 const DELAYS_MS: u64 = 400;
 
@@ -24,17 +25,16 @@ pub(super) const LEADER: Option<usize> = Some(0);
 pub(super) const NEXT: usize = 1;
 
 /// Two candidates with clocks at opposite bounds: the first one leads from the beginning, and is cut off from then
-/// until the recovery phase.
+/// until the recovery phase. The second one is told of the lease at once, so its watch begins as early as it can.
 pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, -bounds.rho(), seed);
-    plan.store.clock_rate_ppm = bounds.rho();
     plan.nodes.push(NodePlan { clock_rate_ppm: bounds.rho(), ..plan.nodes[0] });
     let for_ms = plan.calm_from_ms;
     plan.at(BEGINS_MS, for_ms, LinkFault::Partition.at(LEADER));
     plan
 }
 
-/// One candidate, whose clock is off by that rate, and a store without faults and without latency.
+/// One candidate, whose clock is off by that rate, and a store without faults, drift and latency.
 pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
     let leader = NodePlan { clock_rate_ppm: rate_ppm, ..NodePlan::of_offset(OFFSET_MS) };
     Plan {
@@ -53,33 +53,24 @@ pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32)
     }
 }
 
-/// Makes the next candidate send a request at the end of the lease, or as soon after it as possible, and never before:
-/// its poll bound and its clock are chosen for that.
-pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: Duration) {
-    let ends = lease_ends.max(Duration::from_millis(1));
-    let ttl_ms = plan.settings.ttl_ms;
-    let most_ms = millis(on_clock(ends, plan.store.clock_rate_ppm)).clamp(1, ttl_ms);
-    // The rate of its clock stays within the store's; its own claims do not affect the stage.
-    let rate = plan.store.clock_rate_ppm.unsigned_abs();
-    let width_ms = most_ms * 2 * rate / (PPM + rate);
-    let polls = (most_ms - POLLS.min(width_ms)..=most_ms).map(|poll_ms| {
-        let polls = Duration::from_millis(poll_ms);
-        let pace = polls.as_nanos() * u128::from(PPM) / ends.as_nanos();
-        let pace = u64::try_from(pace).unwrap_or(PPM).max(1);
-        let rate_ppm = pace.cast_signed() - PPM.cast_signed();
-        (true_time(polls, rate_ppm).saturating_sub(ends), poll_ms, rate_ppm)
-    });
-    if let Some((_, poll_ms, rate_ppm)) = polls.min() {
-        let mut settings = plan.settings_of(NEXT);
-        settings.poll_bound_ms = poll_ms;
-        plan.nodes[NEXT].clock_rate_ppm = rate_ppm;
-        plan.nodes[NEXT].settings = Some(settings);
-    }
+/// Makes the next candidate take the lease at the moment at which its watch is over.
+pub(super) fn next_takes_at_once(plan: &mut Plan) {
+    next_looks_after(plan, plan.settings.ttl_ms);
 }
 
-/// The largest delay of that request, in nanoseconds: the clock's rate is a whole number of ppm.
-pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
-    nanos(bounds.lease_ends()) / PPM + 1_000
+/// Makes the next candidate look for the first time after so long by its own clock, and each time after as long again.
+///
+/// Its own TTL is longer, so it would not look before that. Otherwise it would look when the leader should
+/// have renewed, and later take the lease after a random delay. The quarantines cover that TTL, so the settings agree.
+pub(super) fn next_looks_after(plan: &mut Plan, counted_ms: u64) {
+    let quarantine_ms = plan.settings.quarantine_ms.max(LONGER * plan.settings.ttl_ms);
+    plan.settings.quarantine_ms = quarantine_ms;
+    plan.nodes[NEXT].settings = Some(Settings {
+        ttl_ms: LONGER * plan.settings.ttl_ms,
+        renew_interval_ms: LONGER / 2 * plan.settings.ttl_ms,
+        poll_bound_ms: counted_ms.max(1),
+        ..plan.settings
+    });
 }
 
 /// A second check of leadership just before the leader's claim ends.

@@ -2,83 +2,139 @@
 
 use std::time::Duration;
 
-use tenure::store::{Incumbent, Message, Profile, Reply, Request};
-use tenure::{HolderId, Token};
-use tenure_core::contract::{self, History, Moment, Record};
-use tenure_core::{Reply as Told, Request as Asked};
+use tenure::store::{Acquire, Message, Profile, Reply, Request, Shown};
+use tenure::{HolderId, Instant, Token};
+use tenure_core::contract::{self, Moment, Past, Record};
+use tenure_core::{Reply as Told, Request as Asked, RequestId, Sight};
 
 use super::{Bug, Election};
 
 /// The deletion of a record, with the bug.
-pub(super) fn purge(
-    bug: Bug,
-    history: &mut Option<History>,
-    election: &mut Election,
-    age: Duration,
-) -> bool {
-    let now = super::now();
+pub(super) fn purge(bug: Bug, past: &mut Option<Past>, election: &mut Election) -> bool {
     let Some(record) = election.record else { return false };
-    let deleted = match bug {
-        Bug::PurgesNothing => false,
-        Bug::PurgesLive => election.record.take().is_some(),
-        Bug::PurgesRecent => election.record.take_if(|record| !record.is_live(now)).is_some(),
-        _ => contract::purge(&mut election.record, history, now, age),
+    let now = super::now();
+    let mark = record.mark();
+    let watch = match election.purging {
+        Some(watch) if watch.0 == mark || bug == Bug::PurgesWithoutMark => watch,
+        _ => (mark, now),
     };
-    if deleted {
-        election.purged = Some(record.token);
+    election.purging = Some(watch);
+    let watched = match bug {
+        Bug::PurgesLive => true,
+        Bug::PurgesNothing => return false,
+        _ => now.since(watch.1) >= record.ttl.max(record.quarantine),
+    };
+    let before = past.and_then(|past| past.purged);
+    let asked = Asked::Purge { mark, watched };
+    let deleted = contract::apply(&mut election.record, past, at_nothing(now), asked);
+    if let (Bug::PurgeForgetsTokens, Some(past)) = (bug, past) {
+        past.purged = before;
     }
-    if let (Bug::PurgeForgetsHistory, Some(history)) = (bug, history) {
-        history.purged = None;
-    }
-    deleted
+    deleted == Told::Purged
+}
+
+/// The circumstances of a step that is not the first of its connection.
+fn at_nothing(now: Instant) -> Moment {
+    let fresh = tenure_core::Stamp::from_bits(0);
+    Moment { now, identity: 0, fresh, first: false, trust_empty_store: false }
 }
 
 /// One atomic step.
 pub(super) struct Step<'a> {
     pub(super) bug: Bug,
     pub(super) at: Moment,
-    pub(super) history: &'a mut Option<History>,
+    pub(super) past: &'a mut Option<Past>,
     pub(super) election: &'a mut Election,
 }
 
 impl Step<'_> {
     pub(super) fn carry_out(mut self, request: Request) -> Reply {
+        let Some(asked) = request.of_contract() else { return self.of_people(request) };
+        let profile = match request {
+            Request::Acquire { profile, .. } => Some(profile),
+            _ => None,
+        };
+        let before = self.election.record.map(|record| record.token);
+        let reply = match asked {
+            Asked::Acquire(mut asks) => {
+                asks.holder = self.taken_for(asks.holder, profile.as_ref());
+                self.acquire(asks)
+            }
+            Asked::Renew { .. } => self.renew(asked),
+            Asked::Release { .. } => self.release(asked),
+            Asked::Look { .. } => self.look(asked),
+            Asked::Ask { .. } => self.ask(asked),
+            Asked::Want { .. } | Asked::Purge { .. } => self.want(asked),
+        };
+        if let Told::Granted { token } = reply
+            && (before != Some(token) || self.bug == Bug::RetryDescribes)
+        {
+            self.election.profile = profile;
+        }
+        Reply::of_contract(self.hinted(reply), || self.profile())
+    }
+
+    fn of_people(&mut self, request: Request) -> Reply {
         match request {
-            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
-                let (holder, ttl) = (self.taken_for(holder, &profile), self.cut(ttl));
-                let asked = Asked::Acquire { holder, seen, ttl, quarantine };
-                let before = self.election.record.map(|record| record.token);
-                let reply = self.acquire(asked, seen);
-                if let Told::Granted { token, .. } = reply
-                    && (before != Some(token) || self.bug == Bug::RetryDescribes)
-                {
-                    self.election.profile = Some(profile);
-                }
-                self.told(reply)
-            }
-            Request::Renew { holder, token, ttl } => {
-                let ttl = self.cut(ttl);
-                let reply = self.renew(Asked::Renew { holder, token, ttl }, ttl);
-                self.told(reply)
-            }
-            Request::Release { holder, token } => {
-                let reply = self.release(Asked::Release { holder, token });
-                self.told(reply)
-            }
             Request::Describe { holder, token, version, profile } => {
                 self.describe((holder, token), version, profile)
             }
-            Request::Observe => self.incumbent().map_or(Reply::Vacant, Reply::Held),
             Request::Notify { message } => self.notify(&message),
+            _ => {
+                let last = self.last();
+                let (record, now) = (self.election.record, self.at.now);
+                let sight = Sight { last, record, past: None, now };
+                match self.hinted(Told::At(sight)) {
+                    Told::At(sight) => Reply::At(Shown { sight, profile: self.profile() }),
+                    _ => unreachable!("a look"),
+                }
+            }
+        }
+    }
+
+    fn last(&self) -> Option<Token> {
+        let purged = || self.past.and_then(|past| past.purged);
+        self.election.record.map_or_else(purged, |record| Some(record.token))
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        let profile = self.election.profile.clone()?;
+        self.election.record?;
+        if self.bug != Bug::ShortensNames {
+            return Some(profile);
+        }
+        let name: String = profile.name().chars().take(64).collect();
+        Some(Profile::new(name, profile.metadata().clone()).unwrap())
+    }
+
+    /// What is told besides decisions.
+    fn hinted(&self, reply: Told) -> Told {
+        let told = |mut sight: Sight| {
+            match (self.bug, &mut sight.record) {
+                (Bug::TellsNoSettings, Some(record)) => record.quarantine = Duration::ZERO,
+                (Bug::TellsNoReservation, Some(record)) => record.reservation = None,
+                (Bug::TellsNoAge, Some(record)) => record.written = self.at.now,
+                _ => {}
+            }
+            sight
+        };
+        match reply {
+            Told::At(sight) => Told::At(told(sight)),
+            Told::Not(sight) => Told::Not(told(sight)),
+            Told::Renewed { asked, wanted, past } => {
+                let past = past.filter(|_| self.bug != Bug::RenewalsTellNoPast);
+                Told::Renewed { asked, wanted, past }
+            }
+            other => other,
         }
     }
 
     /// The holder that the store takes the candidate for.
-    fn taken_for(&self, holder: HolderId, profile: &Profile) -> HolderId {
-        let named = |known: &&Profile| known.name() == profile.name();
-        match (self.bug, self.live()) {
-            (Bug::ComparesNames, Some(lease)) => {
-                self.election.profile.as_ref().filter(named).map_or(holder, |_| lease.holder)
+    fn taken_for(&self, holder: HolderId, profile: Option<&Profile>) -> HolderId {
+        let known = self.election.profile.as_ref().map(Profile::name);
+        match (self.bug, self.held()) {
+            (Bug::ComparesNames, Some(lease)) if known == profile.map(Profile::name) => {
+                lease.holder
             }
             (Bug::ShortHolders, Some(lease))
                 if lease.holder.to_bits() >> 64 == holder.to_bits() >> 64 =>
@@ -89,123 +145,170 @@ impl Step<'_> {
         }
     }
 
-    /// The TTL as the store keeps it.
-    fn cut(&self, ttl: Duration) -> Duration {
-        let millis = u64::try_from(ttl.as_millis()).unwrap();
-        match self.bug {
-            Bug::WholeSeconds => Duration::from_secs(ttl.as_secs()),
-            Bug::Tenths => Duration::from_millis(millis / 100 * 100),
-            _ => ttl,
-        }
-    }
-
     fn apply(&mut self, request: Asked) -> Told {
-        contract::apply(&mut self.election.record, self.history, self.at, request)
+        contract::apply(&mut self.election.record, self.past, self.at, request)
     }
 
-    fn live(&self) -> Option<Record> {
-        let cut = match self.bug {
-            // What is told of it is right.
-            Bug::EndsAtWholeSeconds => {
-                self.election.record.map_or(0, |lease| lease.ttl.subsec_nanos())
-            }
-            _ => 0,
-        };
-        let now = self.at.now + Duration::from_nanos(cut.into());
-        self.election.record.filter(|record| record.is_live(now))
+    fn held(&self) -> Option<Record> {
+        self.election.record.filter(|record| !record.released)
     }
 
-    fn acquire(&mut self, mut request: Asked, knows: Option<Token>) -> Told {
-        let Asked::Acquire { holder, seen, ttl, quarantine } = &mut request else {
-            unreachable!("an acquire");
-        };
-        let (before, live) = (self.election.record, self.live());
-        let (own_ttl, now) = (*ttl, self.at.now);
+    fn acquire(&mut self, mut asks: Acquire) -> Told {
+        let (before, held) = (self.election.record, self.held());
+        let (last, knows) = (self.last(), asks.seen);
+        let is_held = held.is_some_and(|lease| lease.holder != asks.holder);
         match self.bug {
-            Bug::NeverGrants => return Told::Stale { last: Token::FIRST },
-            Bug::GrantsWhenHeld if live.is_some_and(|lease| lease.holder != *holder) => {
-                self.election.record = None;
+            Bug::NeverGrants => {
+                let (now, record) = (self.at.now, None);
+                return Told::Not(Sight { last: None, record, past: None, now });
             }
-            Bug::IgnoresSeen | Bug::ProofIgnored => {
-                let last = before.map(|lease| lease.token);
-                *seen = if self.bug == Bug::IgnoresSeen {
-                    (*seen).max(last)
-                } else {
-                    (*seen).min(last)
-                };
+            Bug::GrantsWhenHeld if is_held => asks.mark = before.map(|lease| lease.mark()),
+            Bug::AnyMark => asks.mark = asks.mark.and(before.map(|lease| lease.mark())),
+            Bug::MarkOfTheHolder => {
+                asks.mark = asks.mark.map(|mark| match before {
+                    Some(lease) if lease.holder == mark.holder => lease.mark(),
+                    _ => mark,
+                });
             }
-            Bug::RetryIsNewTenure if live.is_some_and(|lease| lease.holder == *holder) => {
+            Bug::MarkOfTheNumber => {
+                asks.mark = asks.mark.map(|mark| match before {
+                    Some(lease) if lease.number == mark.number => lease.mark(),
+                    _ => mark,
+                });
+            }
+            Bug::NeverTaken => asks.mark = None,
+            Bug::IgnoresSeen => asks.seen = asks.seen.max(last),
+            Bug::ProofIgnored => asks.lost = Some(tenure_core::Loss { last }),
+            Bug::AnyLossCounts => {
+                asks.lost = asks.lost.map(|_| tenure_core::Loss { last });
+            }
+            Bug::StampsForEver if asks.seen > last => {
+                if let Some(past) = self.past.as_mut() {
+                    past.watched = past.watched.max(Duration::from_nanos(1));
+                }
+            }
+            Bug::RetryIsNewTenure if held.is_some() && !is_held => {
                 self.election.record = None;
-                *seen = before.map(|lease| lease.token);
+                asks.seen = last;
             }
             Bug::SettingsIgnored => {
                 if let Some(record) = &mut self.election.record {
-                    (record.ttl, record.quarantine) = (Duration::ZERO, None);
+                    (record.ttl, record.quarantine) = (Duration::ZERO, Duration::from_secs(99_999));
+                }
+            }
+            Bug::ReservationIgnored => {
+                if let Some(record) = &mut self.election.record {
+                    record.reservation = None;
                 }
             }
             Bug::ForgetsLongTtls => {
-                if let Some(history) = self.history {
-                    history.longest_ttl = Duration::ZERO;
+                if let Some(past) = self.past.as_mut() {
+                    past.longest = Duration::ZERO;
                 }
             }
-            Bug::LeasesNeverEnd => *ttl = Duration::from_secs(3_600),
-            Bug::QuarantineOfTheGrant if live.is_none() => *self.history = None,
-            Bug::QuarantineForEver => {
-                *quarantine += now.since(self.history.map_or(now, |known| known.known_since));
+            Bug::AnyStampCounts => {
+                if let (Some(watch), Some(past)) = (&mut asks.stamp, &*self.past) {
+                    watch.stamp = past.stamp;
+                }
+            }
+            Bug::LastWatchCounts => {
+                if let (Some(watch), Some(past)) = (asks.stamp, self.past.as_mut())
+                    && watch.stamp == past.stamp
+                {
+                    past.watched = Duration::ZERO;
+                }
+            }
+            Bug::LeaderNeedNotWatch if held.is_some() && !is_held => {
+                asks.quarantine = Duration::ZERO;
+                if let Some(past) = self.past.as_mut() {
+                    past.longest = Duration::ZERO;
+                }
             }
             _ => {}
         }
-        let mut reply = self.apply(request);
-        let Told::Granted { token, wait } = &mut reply else { return reply };
+        let mut reply = self.apply(Asked::Acquire(asks));
+        if self.bug == Bug::WatchIsForgotten
+            && let Some(past) = self.past.as_mut()
+        {
+            past.watched = Duration::ZERO;
+        }
+        let Told::Granted { token } = &mut reply else {
+            if self.bug == Bug::SettingsIgnored || self.bug == Bug::ReservationIgnored {
+                self.election.record = before;
+            }
+            return reply;
+        };
         let record = self.election.record.as_mut().unwrap();
-        let is_new = live.is_none_or(|lease| lease.token != *token);
+        let is_new = held.is_none_or(|lease| lease.token != *token);
         match self.bug {
             Bug::TokenStandsStill if is_new => *token = before.map_or(*token, |last| last.token),
-            Bug::PurgeForgetsTokens if before.is_none() => {
-                *token = self.election.purged.unwrap_or(*token);
-            }
             Bug::TokenWithoutFloor if is_new => {
                 *token = before.map_or(Token::FIRST, |last| last.token.next());
             }
-            Bug::TokenBelowSeen if knows > before.map(|last| last.token) && before.is_some() => {
+            Bug::TokenBelowSeen if knows > last && before.is_some() => {
                 *token = before.unwrap().token.next();
             }
-            Bug::RetryShortens if !is_new => record.lease_end = now + own_ttl,
-            Bug::RepeatsWithoutWait if !is_new => *wait = Duration::ZERO,
+            Bug::PurgeForgetsTokens if before.is_none() && knows.is_none() => {
+                *token = Token::FIRST;
+            }
+            Bug::RetryChangesSettings if !is_new => record.ttl = asks.ttl,
+            Bug::RetryKeepsMark if !is_new => record.number = before.unwrap().number,
+            Bug::OlderRetryCounts if !is_new => record.number = asks.number,
+            Bug::WishOutlivesTenure if is_new => {
+                record.wanted = before.and_then(|last| last.wanted);
+            }
             _ => {}
         }
         record.token = *token;
         reply
     }
 
-    fn renew(&mut self, mut request: Asked, ttl: Duration) -> Told {
-        let Asked::Renew { holder, token, .. } = &mut request else {
+    fn renew(&mut self, mut request: Asked) -> Told {
+        let Asked::Renew { token, number, stamp, .. } = &mut request else {
             unreachable!("a renewal");
         };
-        let (holder, now) = (*holder, self.at.now);
+        let (before, watch, late) = (self.election.record, *stamp, *number);
+        let is_newer = before.is_some_and(|record| late > record.number);
         match (self.bug, &mut self.election.record) {
-            (Bug::RenewsUnknown, None) => return Told::Renewed,
-            (Bug::RenewsNothing, _) => return Told::Renewed,
-            (Bug::RenewsAnyToken, Some(record)) => *token = record.token,
-            (Bug::Resurrects, Some(record)) if record.holder == holder && !record.released => {
-                record.lease_end = record.lease_end.max(now + ttl);
+            (Bug::RenewsUnknown, None) | (Bug::RenewsNothing, _) => {
+                return Told::Renewed { asked: None, wanted: None, past: None };
             }
+            (Bug::RenewsAnyToken, Some(record)) => *token = record.token,
+            (Bug::Resurrects, Some(record)) => record.released = false,
+            (Bug::LeaderWatchesInVain, _) => *stamp = None,
             _ => {}
         }
+        if self.bug == Bug::RenewalsExamineNothing {
+            self.at.first = false;
+        }
         let reply = self.apply(request);
-        if let (Bug::MovesEndBack, Told::Renewed, Some(record)) =
-            (self.bug, reply, &mut self.election.record)
-        {
-            record.lease_end = now + ttl;
+        let (Told::Renewed { .. }, Some(record)) = (reply, &mut self.election.record) else {
+            if self.bug == Bug::Resurrects {
+                self.election.record = before;
+            }
+            return reply;
+        };
+        match self.bug {
+            Bug::OlderRenewalCounts => record.number = late,
+            Bug::AskStays => record.asked = before.and_then(|record| record.asked),
+            Bug::AskIsToldToOlder if !is_newer => record.asked = None,
+            Bug::OlderRenewalWatches if !is_newer => {
+                if let (Some(watch), Some(past)) = (watch, self.past.as_mut())
+                    && past.stamp == watch.stamp
+                {
+                    past.watched = past.watched.max(watch.time);
+                }
+            }
+            _ => {}
         }
         reply
     }
 
     fn release(&mut self, mut request: Asked) -> Told {
-        let Asked::Release { holder, token } = &mut request else {
+        let Asked::Release { holder, token, .. } = &mut request else {
             unreachable!("a release");
         };
-        match (self.bug, self.live()) {
+        match (self.bug, self.held()) {
             (Bug::ReleasesNothing, Some(_)) => return Told::Released,
             (Bug::ReleasesForAnybody, Some(lease)) => {
                 (*holder, *token) = (lease.holder, lease.token);
@@ -213,10 +316,55 @@ impl Step<'_> {
             _ => {}
         }
         let reply = self.apply(request);
-        if reply == Told::Released && self.bug != Bug::HintsNobody {
-            let _ = self.election.hints.send(());
+        if reply == Told::Released {
+            if self.bug != Bug::HintsNobody {
+                let _ = self.election.hints.send(());
+            }
+            if let (Bug::ReleaseChangesMark, Some(record)) = (self.bug, &mut self.election.record) {
+                record.number = RequestId::new(record.number.get() + 1).unwrap();
+            }
         }
         reply
+    }
+
+    fn look(&mut self, request: Asked) -> Told {
+        if self.bug == Bug::LooksExamineNothing {
+            self.at.first = false;
+        }
+        let reply = self.apply(request);
+        if let (Bug::LooksRenew, Some(record)) = (self.bug, &mut self.election.record) {
+            record.number = RequestId::new(record.number.get() + 1).unwrap();
+        }
+        reply
+    }
+
+    fn ask(&mut self, mut request: Asked) -> Told {
+        let Asked::Ask { token, asked, .. } = &mut request else { unreachable!("an ask") };
+        if let Some(record) = &mut self.election.record {
+            match self.bug {
+                Bug::AsksOfAnyToken => *token = record.token,
+                Bug::LastAskCounts if record.token == *token => record.asked = Some(*asked),
+                _ => {}
+            }
+        }
+        let asked = *asked;
+        let reply = self.apply(request);
+        match (self.bug, &mut self.election.record, reply) {
+            (Bug::LastAskCounts, Some(record), Told::At(sight)) if record.asked.is_some() => {
+                record.asked = Some(asked);
+                Told::At(Sight { record: Some(*record), ..sight })
+            }
+            _ => reply,
+        }
+    }
+
+    fn want(&mut self, mut request: Asked) -> Told {
+        if let (Bug::WishesOfAnyToken, Some(lease), Asked::Want { token, .. }) =
+            (self.bug, self.held(), &mut request)
+        {
+            *token = lease.token;
+        }
+        self.apply(request)
     }
 
     fn describe(&mut self, tenure: (HolderId, Token), version: u64, profile: Profile) -> Reply {
@@ -241,7 +389,7 @@ impl Step<'_> {
     fn notify(&self, message: &Message) -> Reply {
         let lease = match self.bug {
             Bug::TellsNobody => self.election.record,
-            _ => self.live(),
+            _ => self.held(),
         };
         let Some(Record { token, .. }) = lease else { return Reply::Vacant };
         let copies = match self.bug {
@@ -253,34 +401,5 @@ impl Step<'_> {
             let _ = self.election.messages.send((token, message.clone()));
         }
         Reply::Notified { token }
-    }
-
-    fn incumbent(&self) -> Option<Incumbent> {
-        let (record, profile) = (self.live()?, self.election.profile.as_ref()?);
-        let remaining = match self.bug {
-            Bug::RemainingAboveTtl => record.lease_end.since(self.at.now),
-            Bug::RemainingIsTtl => record.ttl,
-            _ => record.remaining(self.at.now),
-        };
-        let name = match self.bug {
-            Bug::ShortensNames => profile.name().chars().take(64).collect(),
-            _ => profile.name().to_owned(),
-        };
-        let metadata = profile.metadata().clone();
-        let incumbent = Incumbent::new(record.token, record.holder, name, metadata, remaining);
-        Some(if self.bug == Bug::TellsNoTtl { incumbent } else { incumbent.with_ttl(record.ttl) })
-    }
-
-    fn told(&self, reply: Told) -> Reply {
-        match reply {
-            Told::Granted { token, wait } => Reply::Granted { token, wait },
-            Told::Held { .. } => self.incumbent().map_or(Reply::Vacant, Reply::Held),
-            Told::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
-            Told::Stale { last } => Reply::Stale { last },
-            Told::Renewed => Reply::Renewed,
-            Told::Superseded { last } => Reply::Superseded { last },
-            Told::Released => Reply::Released,
-            Told::NotHeld => Reply::NotHeld,
-        }
     }
 }

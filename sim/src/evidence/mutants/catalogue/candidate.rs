@@ -7,6 +7,7 @@ const MACHINE: &str = "core/src/candidate/mod.rs";
 const ADMISSION: &str = "core/src/candidate/admission.rs";
 const PHASE: &str = "core/src/candidate/phase.rs";
 const TENURE: &str = "core/src/candidate/tenure.rs";
+const WATCH: &str = "core/src/candidate/watch.rs";
 const DEADLINE: &str = "tenure/src/deadline.rs";
 
 pub(super) static MUTANTS: &[Mutant] = &[
@@ -54,25 +55,43 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "quarantine-ignored",
-        about: "a candidate leads at once when granted, without the wait that the store asks for",
-        edits: &[Edit {
-            file: CAMPAIGN,
-            from: "if wait.is_zero() {",
-            to: "if wait.is_zero() || !wait.is_zero() {",
-        }],
+        about: "a candidate says at once that it has watched the past for long enough",
+        edits: &[
+            Edit {
+                file: WATCH,
+                from: "waits.then(|| self.since + config.quarantine().max(self.longest.get()))",
+                to: "waits.then(|| self.since + self.longest.get().min(config.quarantine()) / 1_000)",
+            },
+            Edit {
+                file: WATCH,
+                from: "time: now.since(self.since) })",
+                to: "time: now.since(self.since) + Duration::from_secs(1 << 30) })",
+            },
+        ],
         shows: Shows::Both("store-loss,partition,pause"),
         caught_by: &["single-leader", "store-loss-quarantine"],
     },
     Mutant {
         name: "waits-beyond-lease",
-        about: "a waiting candidate sleeps on after the lease has ended",
+        about: "a waiting candidate sleeps on after it has watched a lease for long enough",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: ".min(self.config.poll_bound());",
-            to: ".max(self.config.poll_bound() * 100);",
+            from: "self.ask_again(campaign, look.min(ready + jitter));",
+            to: "self.ask_again(campaign, look.max(ready + jitter + self.config.ttl() * 100));",
         }],
         shows: Shows::Both("crash,partition"),
         caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "never-looks",
+        about: "a waiting candidate does not look whether the leader has renewed",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "self.ask_again(campaign, look.min(ready + jitter));",
+            to: "self.ask_again(campaign, look.max(ready + jitter));",
+        }],
+        shows: Shows::Model,
+        caught_by: &["takeover-within"],
     },
     Mutant {
         name: "claim-holds-at-its-end",
@@ -86,15 +105,70 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["fail-closed"],
     },
     Mutant {
-        name: "quarantine-counted-from-request",
-        about: "the quarantine is counted from the request, not from the reply",
+        name: "past-watched-from-request",
+        about: "a watch of the past begins with the request, not with the answer",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "let until = self.now + wait;",
-            to: "let until = flight.sent_at + wait;",
+            from: "let waits_anew = self.take_in(Answer::of(&sight, !looked));",
+            to: "let sent = match campaign.attempt {\n            Attempt::InFlight(flight) => flight.sent_at,\n            Attempt::Due { .. } | Attempt::Pending { .. } => self.now,\n        };\n        let now = core::mem::replace(&mut self.now, sent);\n        let waits_anew = self.take_in(Answer::of(&sight, !looked));\n        self.now = now;",
         }],
         shows: Shows::Model,
         caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "lease-watched-from-request",
+        about: "a watch of a lease begins with the request, not with the answer",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "campaign.known = self.sees(&campaign, &sight);",
+            to: "let sent = match campaign.attempt {\n            Attempt::InFlight(flight) => flight.sent_at,\n            Attempt::Due { .. } | Attempt::Pending { .. } => self.now,\n        };\n        let now = core::mem::replace(&mut self.now, sent);\n        campaign.known = self.sees(&campaign, &sight);\n        self.now = now;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["margin-kept"],
+    },
+    Mutant {
+        name: "renewed-lease-watched-on",
+        about: "a watch of a lease is not begun anew when the lease was renewed",
+        edits: &[Edit {
+            file: WATCH,
+            from: "Some(same) if same.mark == mark && same.released == released => Self { demand, ..same },",
+            to: "Some(same) if same.released == released => Self { mark, demand, ..same },",
+        }],
+        shows: Shows::Both("crash,partition"),
+        caught_by: &["single-leader", "margin-kept"],
+    },
+    Mutant {
+        name: "lease-watched-for-half",
+        about: "a candidate takes a lease that it has watched for half of its TTL",
+        edits: &[Edit {
+            file: WATCH,
+            from: "self.since + self.demand.get()",
+            to: "self.since + self.demand.get() / 2",
+        }],
+        shows: Shows::Model,
+        caught_by: &["single-leader", "margin-kept"],
+    },
+    Mutant {
+        name: "watched-stamp-exaggerated",
+        about: "a candidate says that it has watched the past twice as long as it has",
+        edits: &[Edit {
+            file: WATCH,
+            from: "time: now.since(self.since) })",
+            to: "time: now.since(self.since) * 2 })",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "watched-on-after-a-loss",
+        about: "a watch of the past is not begun anew when the store tells another stamp",
+        edits: &[Edit {
+            file: WATCH,
+            from: "(self.stamp, self.since) = (Some(stamp), now);",
+            to: "self.stamp = Some(stamp);\n            self.since = if self.since == Instant::ORIGIN { now } else { self.since };",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine", "single-leader"],
     },
     Mutant {
         name: "hints-ignored",
@@ -163,13 +237,12 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["leader-within"],
     },
     Mutant {
-        name: "stale-teaches-nothing",
-        about: "a candidate does not learn the token that a store says it missed",
+        name: "answers-teach-no-token",
+        about: "a candidate does not learn the tokens that a store tells",
         edits: &[Edit {
-            file: CAMPAIGN,
-            from: "self.learn(last);
-                self.ask_again(campaign, self.now);",
-            to: "self.ask_again(campaign, self.now + self.config.retry_least());",
+            file: MACHINE,
+            from: "self.seen = self.seen.max(answer.last);",
+            to: "self.seen = self.seen.max(None);",
         }],
         shows: Shows::Model,
         caught_by: &["leader-within"],
@@ -202,13 +275,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant that arrives while a campaign is given up makes the resigned candidate lead",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "Ok(Reply::Granted { token, .. }) => {
-                self.store_answered();
-                self.learn(token);
-                self.release(Tenure { holder, token }, then);",
-            to: "Ok(Reply::Granted { token, wait }) => {
-                self.store_answered();
-                self.granted(Tenure { holder, token }, flight, wait);",
+            from: "self.take_in(Answer::granted(token));\n                self.release(Tenure { holder, token }, then);",
+            to: "self.granted(Tenure { holder, token }, flight);",
         }],
         shows: Shows::Model,
         caught_by: &["leases-handed-back"],
@@ -218,8 +286,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant of an abandoned campaign is not handed back",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "self.unwanted = Some(Tenure { holder, token });",
-            to: "let _ = holder;",
+            from: "self.unwanted = Some(Unwanted { tenure, is_kept: true });",
+            to: "let _ = tenure;",
         }],
         shows: Shows::Model,
         caught_by: &["leases-handed-back"],

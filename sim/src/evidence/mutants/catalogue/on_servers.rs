@@ -18,7 +18,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             from: "        self.call_together(&live, &requests).await\n",
             to: "        let has_compared = live.has_compared();\n        \
                  if has_compared && matches!(requests[..], [(_, Request::Renew { .. })]) {\n            \
-                 return vec![Ok(Reply::Renewed)];\n        }\n        \
+                 return vec![Ok(Reply::Renewed { asked: None, wanted: None, past: None })];\n        }\n        \
                  self.call_together(&live, &requests).await\n",
         }],
         shows: Shows::Servers(OnServers { store: "redis-sentinel", faults: "partition,pause" }),

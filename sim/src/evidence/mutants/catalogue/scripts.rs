@@ -3,17 +3,17 @@
 use super::super::{Edit, Mutant, Shows};
 
 const ACQUIRE: &str = "tenure/src/store/redis/scripts/acquire.lua";
-const OWN_LEASE: &str = "tenure/src/store/redis/scripts/own_lease.lua";
-const RENEW_LEASE: &str = "tenure/src/store/redis/scripts/renew_lease.lua";
-const RENEW_AND_COMPARE: &str = "tenure/src/store/redis/scripts/renew_and_compare.lua";
+const RENEW: &str = "tenure/src/store/redis/scripts/renew.lua";
+const FIRST: &str = "tenure/src/store/redis/scripts/first.lua";
+const PAST: &str = "tenure/src/store/redis/scripts/past.lua";
 const SESSION: &str = "tenure/src/store/redis/session.rs";
 const RELEASE: &str = "tenure/src/store/redis/scripts/release.lua";
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
 const RANDOM: &str = "core/src/random.rs";
-const COMPARING: &str =
-    "return last, lease_end, live and record[2] == holder and last == tonumber(token)";
-const UNLESS_MINE: &str = "if not mine then";
-const GRANTED_TOKEN: &str = "token = math.max(known + 1, seen + 1, now)";
+const RENEWED: &str = "r[1] == ARGV[a + 2] and r[2] == ARGV[a + 1] and r[4] == '0' and last";
+const NOT_RELEASED: &str =
+    "record.released or record.holder ~= ARGV[1] or record[1] ~= ARGV[2] then";
+const GRANTED_TOKEN: &str = "token = math.max(last + 1, seen + 1, now)";
 
 /// The script gives every tenure the same token ..
 const ONE_TOKEN: Edit =
@@ -29,14 +29,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "script-renew-compares-nothing",
         about: "the script renews any lease",
-        edits: &[Edit { file: RENEW_LEASE, from: UNLESS_MINE, to: "if last == 0 then" }],
+        edits: &[Edit { file: RENEW, from: RENEWED, to: "r[4] and last" }],
         shows: Shows::Turmoil("partition,pause,hold,resign"),
         caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-release-compares-nothing",
         about: "the script releases any lease",
-        edits: &[Edit { file: RELEASE, from: UNLESS_MINE, to: "if last == 0 then" }],
+        edits: &[Edit { file: RELEASE, from: NOT_RELEASED, to: "record.released then" }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
     },
@@ -44,10 +44,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "scripts-compare-the-holder-alone",
         about: "the scripts do not compare tokens, and a candidate's campaigns share one identity",
         edits: &[
+            Edit { file: RENEW, from: RENEWED, to: "r[2] == ARGV[a + 1] and r[4] == '0' and last" },
             Edit {
-                file: OWN_LEASE,
-                from: COMPARING,
-                to: "return last, lease_end, live and record[2] == holder",
+                file: RELEASE,
+                from: NOT_RELEASED,
+                to: "record.released or record.holder ~= ARGV[1] then",
             },
             Edit {
                 file: RANDOM,
@@ -62,7 +63,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "script-token-starts-over",
         about: "the script's tokens start over on release",
         edits: &[
-            Edit { file: RELEASE, from: "'released', '1')", to: "'released', '1', 'token', '0')" },
+            Edit { file: RELEASE, from: "'released', '1',", to: "'released', '1', 'token', '0'," },
             Edit { file: ACQUIRE, from: GRANTED_TOKEN, to: "token = last + 1" },
         ],
         shows: Shows::Turmoil("resign,crash"),
@@ -73,11 +74,33 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the script grants a late duplicate of an old acquire",
         edits: &[Edit {
             file: ACQUIRE,
-            from: "if not mine and seen < last then",
-            to: "if not mine and seen < 0 then",
+            from: "and seen >= record.token and agrees",
+            to: "and agrees",
         }],
         shows: Shows::Turmoil("crash,resign,hold"),
         caught_by: &["own-lease-only"],
+    },
+    Mutant {
+        name: "script-mark-not-compared",
+        about: "the script grants a lease to whoever has watched any mark",
+        edits: &[Edit {
+            file: ACQUIRE,
+            from: "or mark == record.holder .. ':' .. record[3]",
+            to: "or mark ~= ''",
+        }],
+        shows: Shows::Turmoil("partition,pause,crash"),
+        caught_by: &["own-lease-only"],
+    },
+    Mutant {
+        name: "script-number-not-compared",
+        about: "the script grants a lease to whoever has watched it, renewed or not",
+        edits: &[Edit {
+            file: ACQUIRE,
+            from: "or mark == record.holder .. ':' .. record[3]",
+            to: "or string.sub(mark, 1, #record.holder) == record.holder",
+        }],
+        shows: Shows::Turmoil("partition,pause,hold,latency"),
+        caught_by: &["margin-kept"],
     },
     Mutant {
         name: "script-acquires-share-a-record",
@@ -101,10 +124,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "scripts-compare-the-token-alone",
         about: "the scripts do not compare holders, and every tenure has the same token",
         edits: &[
+            Edit { file: RENEW, from: RENEWED, to: "r[1] == ARGV[a + 2] and r[4] == '0' and last" },
             Edit {
-                file: OWN_LEASE,
-                from: COMPARING,
-                to: "return last, lease_end, live and last == tonumber(token)",
+                file: RELEASE,
+                from: NOT_RELEASED,
+                to: "record.released or record[1] ~= ARGV[2] then",
             },
             ONE_TOKEN,
             ONE_TOKEN_IS_NEW,
@@ -114,42 +138,63 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["single-leader"],
     },
     Mutant {
-        name: "script-renews-ended-lease",
-        about: "the script renews a lease that has ended",
+        name: "script-renews-released-lease",
+        about: "the script renews a lease that was given back",
         edits: &[Edit {
-            file: OWN_LEASE,
-            from: "local live = record[4] ~= '1' and now < lease_end",
-            to: "local live = record[4] ~= '1'",
+            file: RENEW,
+            from: RENEWED,
+            to: "r[1] == ARGV[a + 2] and r[2] == ARGV[a + 1] and last",
         }],
-        shows: Shows::Turmoil("partition,pause,hold"),
+        shows: Shows::Turmoil("partition,resign,hold"),
         caught_by: &["own-lease-only"],
     },
     Mutant {
-        name: "script-repeated-grant-skips-quarantine",
-        about: "a repeated grant of the script contains no wait",
+        name: "script-older-renewal-counts",
+        about: "the script gives a lease the mark of a late renewal",
         edits: &[Edit {
-            file: ACQUIRE,
-            from: "return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}",
-            to: "if mine then return {'granted', token, 0} end \
-                 return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}",
+            file: RENEW,
+            from: "if tonumber(id) > last then",
+            to: "if tonumber(id) ~= last then",
+        }],
+        shows: Shows::Turmoil("hold,partition,pause"),
+        caught_by: &["margin-kept"],
+    },
+    Mutant {
+        name: "script-past-not-watched",
+        about: "the script grants leases although nobody has watched the past",
+        edits: &[Edit {
+            file: PAST,
+            from: "return past.stamp and (past.watched < quarantine or past.watched < past.longest)",
+            to: "return past.stamp and past.watched < 0 * quarantine",
         }],
         shows: Shows::Turmoil("store-loss,one-way,cut,partition"),
         caught_by: &["store-loss-quarantine"],
     },
     Mutant {
-        name: "script-renewal-begins-no-history",
-        about: "the script of the first renewal leaves the history to the next grant",
+        name: "script-stamp-not-compared",
+        about: "the script counts a watch of any past as one of the present past",
         edits: &[Edit {
-            file: RENEW_AND_COMPARE,
-            from: "if history[1] ~= identity or not whole(history[2]) then",
-            to: "if not history[1] then",
+            file: PAST,
+            from: "if stamp == past.stamp and watched > past.watched then",
+            to: "if stamp ~= '' and watched > past.watched then",
+        }],
+        shows: Shows::Turmoil("store-loss,store-crash,partition"),
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "script-first-requests-examine-nothing",
+        about: "the scripts leave it to the next grant to notice another server",
+        edits: &[Edit {
+            file: FIRST,
+            from: "if first ~= '' and first ~= '-' then",
+            to: "if first == '+' then",
         }],
         shows: Shows::Turmoil("store-crash,resign"),
         caught_by: &["no-late-quarantine"],
     },
     Mutant {
-        name: "first-renewal-does-not-compare",
-        about: "the adapter assumes for every connection that a renewal has already compared over it",
+        name: "first-request-does-not-compare",
+        about: "the adapter assumes for every connection that a request has already compared over it",
         edits: &[Edit {
             file: SESSION,
             from: "let has_compared = AtomicBool::new(false);",

@@ -1,95 +1,22 @@
-//! Rows about acquires.
+//! Rows about grants, to candidates one by one.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::store::{Reply, Request, Store};
+use tenure::store::{Acquire, Loss, Mark, Profile, Reply, Request, Reservation};
 use tenure::{HolderId, Token};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, acquire_after, acquire_as, acquire_for, as_grant, broken, holder,
-    key, must, release, renew_for, requests_in_two_calls,
+    Found, LONG, Probe, broken, holder, limit, must, profile, release, request_as, watched,
 };
 
 /// The assumed error of servers' clocks: the tests may run on another machine.
 const CLOCKS_AGREE: Duration = Duration::from_secs(600);
 
 pub(crate) async fn vacant_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
     probe.is_held_by(1, token).await?;
     Ok(())
-}
-
-/// Of every four leases one is vacant and has never been held, one is held by another candidate, one by the same, and
-/// one has ended, which every other candidate knows.
-pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (mut calls, mut before) = (Vec::new(), Vec::new());
-    for election in 0..requests_in_two_calls(probe.traits.acquires_in_call) {
-        let key = key(&format!("job-{election}"))?;
-        let asks = async |probe: &mut Probe<'_, H>, number| {
-            let reply = probe.ask_about(&key, acquire(number, None)).await?;
-            as_grant(&reply).map(|(token, _)| token)
-        };
-        let (last, seen) = match election % 4 {
-            0 => (None, None),
-            1 => (Some(asks(probe, 2).await?), None),
-            2 => (Some(asks(probe, 1).await?), None),
-            _ => {
-                let token = asks(probe, 2).await?;
-                let released = probe.ask_about(&key, release(2, token)).await?;
-                must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
-                (Some(token), (election % 8 == 3).then_some(token))
-            }
-        };
-        calls.push((key, acquire(1, seen)));
-        before.push((last, seen));
-    }
-    let mut replies = Vec::new();
-    for call in calls.chunks(probe.traits.acquires_in_call.max(1)) {
-        replies.extend(probe.store.call_all(call.to_vec()).await);
-    }
-    probe.note(format!("{} acquires in calls -> {replies:?}", calls.len()));
-    must(replies.len() == calls.len(), || format!("{} answers", replies.len()))?;
-    for (election, (reply, (last, seen))) in replies.into_iter().zip(before).enumerate() {
-        let as_wanted = match (&reply, election % 4, last) {
-            (Ok(Reply::Granted { token, .. }), 0, _) => Some((1, *token)),
-            (Ok(Reply::Held(incumbent)), 1, Some(last)) if incumbent.token == last => {
-                Some((2, last))
-            }
-            (Ok(Reply::Granted { token, .. }), 2, Some(last)) if *token == last => Some((1, last)),
-            (Ok(Reply::Granted { token, .. }), 3, Some(last))
-                if seen.is_some() && *token > last =>
-            {
-                Some((1, *token))
-            }
-            (Ok(Reply::Stale { last: told }), 3, Some(last)) if seen.is_none() && *told == last => {
-                continue;
-            }
-            _ => None,
-        };
-        let Some((number, token)) = as_wanted else {
-            return broken(format!("acquire {election}: {reply:?} after {last:?}, {seen:?} seen"));
-        };
-        let (key, _) = &calls[election];
-        let Reply::Held(now) = probe.ask_about(key, Request::Observe).await? else {
-            return broken(format!("election {election} is vacant after {reply:?}"));
-        };
-        let is = (now.holder, now.token) == (holder(number), token);
-        must(is, || format!("election {election}: {now:?} holds the lease after {reply:?}"))?;
-    }
-    // Rivals of one process ask in the same call.
-    let rivals = [1, 2].map(|number| Ok((key("job")?, acquire(number, None))));
-    let rivals = rivals.into_iter().collect::<Found<Vec<_>>>()?;
-    let mut replies = Vec::new();
-    for call in rivals.chunks(probe.traits.acquires_in_call.max(1)) {
-        replies.extend(probe.store.call_all(call.to_vec()).await);
-    }
-    match &replies[..] {
-        [Ok(Reply::Granted { token, .. }), Ok(Reply::Held(now))] if now.token == *token => Ok(()),
-        _ => broken(format!("two candidates of one lease: {replies:?}")),
-    }
 }
 
 pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
@@ -99,7 +26,7 @@ pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
     let floor = now.saturating_sub(CLOCKS_AGREE).as_micros();
     let mut seen = None;
     for number in 1..=2 {
-        let (token, _) = probe.granted(acquire(number, seen)).await?;
+        let token = probe.granted(probe.acquire(number, seen)).await?;
         must(u128::from(token.get()) >= floor, || format!("{token} is below {floor}"))?;
         probe.expect(release(number, token), Reply::Released).await?;
         seen = Some(token);
@@ -107,19 +34,19 @@ pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
     Ok(())
 }
 
+/// A server that ends leases itself grants none that was watched.
 pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let mut seen = None;
+    let (mut seen, mut mark) = (None, None);
     for number in 1..=4 {
-        let runs_out = number % 2 == 0;
-        let ttl = if runs_out { probe.short() } else { LONG };
-        let (token, _) = probe.granted(acquire_for(number, seen, ttl)).await?;
+        let asks = probe.acquire(number, seen);
+        let token = probe.granted(Acquire { mark, ..asks }).await?;
         must(seen < Some(token), || format!("{token} follows {seen:?}"))?;
-        if runs_out {
-            probe.let_pass(ttl).await;
-        } else {
+        (seen, mark) = (Some(token), None);
+        if number % 2 == 0 || probe.traits.ends_leases {
             probe.expect(release(number, token), Reply::Released).await?;
+        } else {
+            mark = Some(Mark { holder: asks.holder, number: asks.number });
         }
-        seen = Some(token);
     }
     Ok(())
 }
@@ -127,90 +54,135 @@ pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Fou
 pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    // The token in the request makes no difference.
+    let first = probe.acquire(1, None);
+    let token = probe.granted(first).await?;
+    // What the candidate knows makes no difference.
     for seen in [None, Some(token)] {
-        let (again, _) = probe.granted(acquire_for(1, seen, probe.short())).await?;
+        let asks = probe.acquire(1, seen);
+        let again = probe.granted(Acquire { ttl: LONG * 2, quarantine: LONG * 3, ..asks }).await?;
         must(again == token, || format!("{again} is another tenure than {token}"))?;
+        let record = probe.is_held_by(1, token).await?;
+        must((record.ttl, record.quarantine) == (LONG, LONG), || {
+            format!("a repeated acquire has changed the settings: {record:?}")
+        })?;
+        must(probe.traits.ends_leases || record.number == asks.number, || {
+            format!("the mark is number {}, and not {}", record.number.get(), asks.number.get())
+        })?;
     }
-    probe.let_pass(probe.short()).await;
-    probe.is_held_by(1, token).await?;
-
-    let (again, _) = probe.granted(acquire_for(1, None, LONG * 3)).await?;
+    let last = probe.record().await?.number;
+    let again = probe.granted(first).await?;
     must(again == token, || format!("{again} is another tenure than {token}"))?;
-    let remaining = probe.is_held_by(1, token).await?.remaining;
-    must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
+    let number = probe.record().await?.number;
+    must(number == last, || format!("number {} came after {}", number.get(), last.get()))
 }
 
 pub(crate) async fn candidates_of_one_name_are_different<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let name = "worker";
-    let terms = |seen| (seen, LONG, LONG);
-    let (token, _) = probe.granted(acquire_as(holder(1), name, terms(None))).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
     for seen in [None, Some(token)] {
-        let incumbent = probe.held(acquire_as(holder(2), name, terms(seen))).await?;
-        let is = (incumbent.token, incumbent.holder);
-        must(is == (token, holder(1)), || format!("the incumbent is another: {is:?}"))?;
+        let asks = probe.acquire(2, seen);
+        match probe.ask(request_as(asks, profile(1))).await? {
+            Reply::Not(_) => {}
+            other => return broken(format!("the incumbent is another, and yet {other:?}")),
+        }
     }
     probe.is_held_by(1, token).await?;
     Ok(())
 }
 
 pub(crate) async fn holders_are_compared_whole<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let incumbent = holder(1);
-    let terms = |seen| (seen, LONG, LONG);
-    let (token, _) = probe.granted(acquire_as(incumbent, "worker-1", terms(None))).await?;
+    let asks = probe.acquire(1, None);
+    let token = probe.granted(asks).await?;
+    let before = probe.record().await?;
     for bit in [0, 31, 32, 63, 64, 95, 96, 127] {
-        let other = HolderId::from_bits(incumbent.to_bits() ^ (1 << bit));
-        probe.held(acquire_as(other, "worker-2", terms(Some(token)))).await?;
-        let renewal = Request::Renew { holder: other, token, ttl: LONG * 3 };
+        let other = HolderId::from_bits(holder(1).to_bits() ^ (1 << bit));
+        let mark = Some(Mark { holder: other, number: before.number });
+        probe.refused(Acquire { holder: other, mark, ..probe.acquire(1, Some(token)) }).await?;
+        let number = probe.next_number();
+        let renewal = Request::Renew { holder: other, token, number, stamp: None };
         probe.expect(renewal, Reply::Superseded { last: Some(token) }).await?;
-        probe.expect(Request::Release { holder: other, token }, Reply::NotHeld).await?;
+        let released = Request::Release { holder: other, token, reservation: None };
+        probe.expect(released, Reply::NotHeld).await?;
     }
-    let remaining = probe.is_held(incumbent, token).await?.remaining;
-    must(remaining <= LONG, || format!("{remaining:?} remain: it was extended"))
+    let after = probe.is_held_by(1, token).await?;
+    must(after == before, || format!("it was {before:?}, and is {after:?}"))
 }
 
-pub(crate) async fn a_live_lease_is_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    for seen in [None, Some(token), Some(token.next())] {
-        let incumbent = probe.held(acquire(2, seen)).await?;
-        let is = (incumbent.token, incumbent.holder);
-        must(is == (token, holder(1)), || format!("the incumbent is another: {is:?}"))?;
-        let profile = (&*incumbent.name, &incumbent.metadata[..]);
-        must(profile == ("worker-1", b"host-1"), || {
-            format!("the incumbent has another name or metadata: {profile:?}")
-        })?;
-        let remaining = incumbent.remaining;
-        must(!remaining.is_zero() && remaining <= LONG, || format!("{remaining:?} remain"))?;
+pub(crate) async fn a_lease_is_not_granted_to_others<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let asks = probe.acquire(1, None);
+    let token = probe.granted(asks).await?;
+    for seen in [None, Some(token)] {
+        let shown = probe.refused(probe.acquire(2, seen)).await?;
+        let Some(incumbent) = shown.incumbent() else {
+            return broken(format!("the answer does not contain the incumbent: {shown:?}"));
+        };
+        let is = (incumbent.token, incumbent.holder, incumbent.ttl);
+        must(is == (token, holder(1), LONG), || format!("the incumbent is another: {is:?}"))?;
+        let told = Profile::new(incumbent.name, incumbent.metadata).map_err(limit)?;
+        must(told == profile(1), || format!("it has another name or metadata: {told:?}"))?;
     }
     probe.is_held_by(1, token).await?;
     Ok(())
 }
 
-pub(crate) async fn a_candidate_without_the_last_token_is_stale<H: Harness>(
+/// The mark of the grant, of the renewal after it, and of the record that the lease has then.
+pub(crate) async fn a_watched_lease_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let first = probe.acquire(1, None);
+    let token = probe.granted(first).await?;
+    let granted = Mark { holder: first.holder, number: first.number };
+    let renewed = probe.is_renewed(1, token).await?;
+    let others = [
+        None,
+        Some(granted),
+        Some(Mark { number: probe.next_number(), ..renewed }),
+        Some(Mark { holder: holder(2), ..renewed }),
+    ];
+    for mark in others {
+        let asks = probe.acquire(2, Some(token));
+        let shown = probe.refused(Acquire { mark, ..asks }).await?;
+        let told = shown.sight.record.map(|record| record.mark());
+        must(told == Some(renewed), || format!("the mark is {renewed:?}, and not {told:?}"))?;
+    }
+    probe.is_held_by(1, token).await?;
+    // Whoever has watched the mark need not know the token.
+    let asks = probe.acquire(2, None);
+    let next = probe.granted(Acquire { mark: Some(renewed), ..asks }).await?;
+    must(next > token, || format!("{next} is granted after {token}"))?;
+    probe.is_held_by(2, next).await?;
+    let superseded = Reply::Superseded { last: Some(next) };
+    probe.expect(probe.renew(1, token), superseded).await
+}
+
+pub(crate) async fn a_candidate_without_the_last_token_is_refused<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     for number in [1, 2] {
-        probe.expect(acquire(number, None), Reply::Stale { last: first }).await?;
+        let shown = probe.refused(probe.acquire(number, None)).await?;
+        let told = shown.sight.last;
+        must(told == Some(first), || format!("the last token is {first}, and not {told:?}"))?;
     }
-    let (second, _) = probe.granted(acquire_for(2, Some(first), probe.short())).await?;
-    probe.let_pass(probe.short()).await;
+    let second = probe.granted(probe.acquire(2, Some(first))).await?;
+    probe.expect(release(2, second), Reply::Released).await?;
     for seen in [None, Some(first)] {
-        probe.expect(acquire(3, seen), Reply::Stale { last: second }).await?;
+        probe.refused(probe.acquire(3, seen)).await?;
     }
-    probe.granted(acquire(3, Some(second))).await?;
-    Ok(())
+    let third = probe.granted(probe.acquire(3, Some(second))).await?;
+    must(third > second, || format!("{third} is granted after {second}"))
 }
 
 pub(crate) async fn a_grant_is_above_every_known_token<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let first = probe.past_tenure(1).await?;
-    let known = beyond(first)?;
-    let (token, _) = probe.granted(acquire(2, Some(known))).await?;
+    let known = beyond(probe.past_tenure(1).await?)?;
+    let asks = probe.acquire(2, Some(known));
+    let told = probe.refused(asks).await?.sight;
+    let (lost, number) = (Some(Loss { last: told.last }), probe.next_number());
+    let stamp = told.past.map(|past| watched(past, LONG));
+    let token = probe.granted(Acquire { lost, stamp, number, ..asks }).await?;
     must(token > known, || format!("{token} is not above {known}"))
 }
 
@@ -222,53 +194,80 @@ pub(crate) fn beyond(token: Token) -> Found<Token> {
     }
 }
 
-pub(crate) async fn remaining_is_never_above_the_ttl<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    let is_within = |remaining: Duration, ttl: Duration| {
-        must(remaining <= ttl, || format!("{remaining:?} remain of a TTL of {ttl:?}"))
-    };
-    is_within(probe.held(acquire(2, None)).await?.remaining, LONG)?;
-    // The end of the lease does not move, so its remaining time is above the new TTL, as after a clock step.
-    let less = LONG / 2;
-    probe.expect(renew_for(1, token, less), Reply::Renewed).await?;
-    is_within(probe.held(acquire(2, None)).await?.remaining, less)?;
-    is_within(probe.held(Request::Observe).await?.remaining, less)
-}
-
-pub(crate) async fn contradicting_settings_are_refused<H: Harness>(
+/// A quarantine below the record's TTL, and a TTL above the record's quarantine.
+pub(crate) async fn contradicting_settings_are_watched<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (ttl, quarantine) = (LONG, LONG * 2);
-    let (token, _) = probe.granted(acquire_after(1, None, ttl, quarantine)).await?;
-    let refused = Reply::Refused { ttl, quarantine: Some(quarantine) };
-    for settings in [(ttl / 2, ttl / 2), (LONG * 3, LONG * 3)] {
-        for seen in [None, Some(token)] {
-            let asked = acquire_after(2, seen, settings.0, settings.1);
-            probe.expect(asked, refused.clone()).await?;
+    let first = Acquire { ttl, quarantine, ..probe.acquire(1, None) };
+    let mut seen = probe.granted(first).await?;
+    probe.expect(release(1, seen), Reply::Released).await?;
+    for (ttl, quarantine) in [(ttl / 2, ttl / 2), (LONG * 3, LONG * 3)] {
+        let asks = Acquire { ttl, quarantine, ..probe.acquire(2, Some(seen)) };
+        let told = probe.refused(asks).await?.sight.record;
+        let mark = told.filter(|record| record.released).map(|record| record.mark());
+        must(mark.is_some(), || format!("a record is to be watched, and not {told:?}"))?;
+        if probe.traits.ends_leases {
+            continue;
         }
+        // After the watch.
+        let asks = Acquire { mark, number: probe.next_number(), ..asks };
+        let token = probe.granted(asks).await?;
+        probe.expect(release(2, token), Reply::Released).await?;
+        // As it was at first.
+        let mark = Some(Mark { holder: asks.holder, number: asks.number });
+        let again = Acquire { mark, number: probe.next_number(), seen: Some(token), ..first };
+        seen = probe.granted(again).await?;
+        probe.expect(release(1, seen), Reply::Released).await?;
     }
-    for settings in [(ttl / 2, ttl), (quarantine, quarantine)] {
-        probe.held(acquire_after(2, None, settings.0, settings.1)).await?;
+    // Settings that just agree.
+    for (ttl, quarantine) in [(ttl / 2, ttl), (quarantine, quarantine)] {
+        let asks = Acquire { ttl, quarantine, ..probe.acquire(2, Some(seen)) };
+        let token = probe.granted(asks).await?;
+        probe.expect(release(2, token), Reply::Released).await?;
+        let back = Acquire { number: probe.next_number(), seen: Some(token), ..first };
+        seen = probe.granted(back).await?;
+        probe.expect(release(1, seen), Reply::Released).await?;
     }
-    // The refused requests have changed nothing.
-    probe.is_held_by(1, token).await?;
     Ok(())
 }
 
-pub(crate) async fn the_answer_contains_the_incumbents_ttl<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    for ttl in [LONG, LONG / 2] {
-        for asked in [acquire(2, None), Request::Observe] {
-            let answered = probe.held(asked).await?.ttl;
-            must(answered == ttl, || {
-                format!("the TTL is {ttl:?}, but the answer has {answered:?}")
-            })?;
-        }
-        probe.expect(renew_for(1, token, LONG / 2), Reply::Renewed).await?;
+/// By a reserve, which others have to watch.
+pub(crate) async fn a_lease_is_kept_for_a_name<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let first = probe.acquire(1, None);
+    let token = probe.granted(first).await?;
+    let kept = Reservation { name: profile(2).name_id(), reserve: LONG / 5 };
+    let holder = holder(1);
+    let release = Request::Release { holder, token, reservation: Some(kept) };
+    probe.expect(release.clone(), Reply::Released).await?;
+    // The first release counts.
+    let other = Reservation { name: profile(3).name_id(), ..kept };
+    let again = Request::Release { holder, token, reservation: Some(other) };
+    probe.expect(again, Reply::NotHeld).await?;
+    for candidate in [1, 3] {
+        let told = probe.refused(probe.acquire(candidate, Some(token))).await?.sight.record;
+        must(told.and_then(|record| record.reservation) == Some(kept), || {
+            format!("the lease is kept by {kept:?}, but the answer has {told:?}")
+        })?;
+        // A release changes no mark.
+        let mark = told.map(|record| record.mark());
+        let granted = Mark { holder, number: first.number };
+        must(probe.traits.ends_leases || mark == Some(granted), || {
+            format!("the mark was {granted:?}, and is {mark:?}")
+        })?;
     }
-    Ok(())
+    probe.refused(probe.acquire(2, None)).await?;
+    let next = probe.granted(probe.acquire(2, Some(token))).await?;
+    must(next > token, || format!("{next} is granted after {token}"))?;
+    let record = probe.is_held_by(2, next).await?;
+    must(record.reservation.is_none(), || format!("it is still kept: {record:?}"))?;
+    if probe.traits.ends_leases {
+        return Ok(());
+    }
+    // After the reserve, to anybody.
+    let release = Request::Release { holder: record.holder, token: next, reservation: Some(other) };
+    probe.expect(release, Reply::Released).await?;
+    let asks = probe.acquire(1, Some(next));
+    let last = probe.granted(Acquire { mark: Some(record.mark()), ..asks }).await?;
+    must(last > next, || format!("{last} is granted after {next}"))
 }

@@ -3,48 +3,66 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::future::join_all;
-use tenure::Token;
-use tenure::store::{Key, Reply, Request, Store};
+use tenure::store::{Acquire, Key, Mark, Profile, Reply, Request, RequestId, Store};
+use tenure::{HolderId, Token};
+use tenure_core::Sight;
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, as_grant, broken, key, must, release, renew,
+    Found, LONG, LOOK, Probe, RENEWED, as_grant, broken, holder, key, must, profile, release,
+    request,
 };
+use crate::engines::calls;
 use crate::judge::properties::linearizable::{Exchange, is_explained};
 use crate::plan::draw::Draw;
 use crate::trace::{Answer, Asked};
 
 pub(crate) async fn a_lost_reply_is_harmless<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     // The candidate sees the second reply only.
-    let (lost, _) = probe.granted(acquire(1, None)).await?;
-    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let asks = probe.acquire(1, None);
+    let lost = probe.granted(asks).await?;
+    let again = Acquire { number: probe.next_number(), ..asks };
+    let token = probe.granted(again).await?;
     must(lost == token, || format!("the retry of {lost} was granted another tenure, {token}"))?;
-    probe.ask(renew(1, token)).await?;
-    probe.expect(renew(1, token), Reply::Renewed).await?;
+    probe.ask(probe.renew(1, token)).await?;
+    probe.expect(probe.renew(1, token), RENEWED).await?;
     probe.is_held_by(1, token).await?;
     probe.ask(release(1, token)).await?;
     probe.expect(release(1, token), Reply::NotHeld).await?;
-    probe.expect(Request::Observe, Reply::Vacant).await?;
-    let (next, _) = probe.granted(acquire(2, Some(token))).await?;
+    let shown = probe.look().await?;
+    must(shown.incumbent().is_none(), || format!("the lease was given back: {shown:?}"))?;
+    let next = probe.granted(probe.acquire(2, Some(token))).await?;
     must(next > token, || format!("{next} is granted after {token}"))
 }
 
+/// Also of one that has taken a lease which it had watched.
 pub(crate) async fn a_late_duplicate_acquire_is_never_granted<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let first = probe.past_tenure(1).await?;
-    probe.expect(acquire(1, None), Reply::Stale { last: first }).await?;
-    let (second, _) = probe.granted(acquire(2, Some(first))).await?;
-    for seen in [None, Some(first)] {
-        let incumbent = probe.held(acquire(1, seen)).await?;
-        must(incumbent.token == second, || format!("{} holds it", incumbent.token))?;
+    let first = probe.acquire(1, None);
+    let token = probe.granted(first).await?;
+    probe.expect(release(1, token), Reply::Released).await?;
+    probe.refused(first).await?;
+    let second = probe.acquire(2, Some(token));
+    let token = probe.granted(second).await?;
+    probe.refused(first).await?;
+    let mut third = probe.acquire(3, None);
+    if probe.traits.ends_leases {
+        probe.expect(release(2, token), Reply::Released).await?;
+        third.seen = Some(token);
+    } else {
+        third.mark = Some(Mark { holder: second.holder, number: second.number });
     }
-    probe.expect(release(2, second), Reply::Released).await?;
-    for (number, seen) in [(1, None), (2, Some(first))] {
-        probe.expect(acquire(number, seen), Reply::Stale { last: second }).await?;
+    let token = probe.granted(third).await?;
+    for late in [first, second] {
+        probe.refused(late).await?;
+    }
+    probe.is_held_by(3, token).await?;
+    probe.expect(release(3, token), Reply::Released).await?;
+    for late in [first, second, third] {
+        probe.refused(late).await?;
     }
     Ok(())
 }
@@ -54,9 +72,9 @@ pub(crate) async fn late_requests_of_an_old_tenure_change_nothing<H: Harness>(
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     // The same candidate again: only the token distinguishes its tenures.
-    let (second, _) = probe.granted(acquire(1, Some(first))).await?;
+    let second = probe.granted(probe.acquire(1, Some(first))).await?;
     probe.expect(release(1, first), Reply::NotHeld).await?;
-    probe.expect(renew(1, first), Reply::Superseded { last: Some(second) }).await?;
+    probe.expect(probe.renew(1, first), Reply::Superseded { last: Some(second) }).await?;
     probe.is_held_by(1, second).await?;
     Ok(())
 }
@@ -75,23 +93,22 @@ async fn give_up<T>(request: impl Future<Output = T>, polls: u32) {
 pub(crate) async fn a_dropped_request_leaves_the_store_usable<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let job = key("job")?;
+    let (job, asks) = (key("job")?, request(probe.acquire(1, None)));
     for polls in 1..=3 {
-        give_up(probe.store.call(&job, acquire(1, None)), polls).await;
+        give_up(probe.store.call(&job, asks.clone()), polls).await;
     }
-    let reply = probe.ask_until_answered(&acquire(1, None)).await?;
-    let (token, _) = as_grant(&reply)?;
+    let reply = probe.ask_until_answered(&asks).await?;
+    let token = as_grant(&reply)?;
     for polls in 1..=3 {
-        give_up(probe.store.call(&job, renew(1, token)), polls).await;
-        give_up(probe.store.call(&job, Request::Observe), polls).await;
+        give_up(probe.store.call(&job, probe.renew(1, token)), polls).await;
+        give_up(probe.store.call(&job, LOOK), polls).await;
     }
-    let reply = probe.ask_until_answered(&renew(1, token)).await?;
-    must(reply == Reply::Renewed, || format!("the tenure is live, but the answer was {reply:?}"))?;
+    let reply = probe.ask_until_answered(&probe.renew(1, token)).await?;
+    must(reply == RENEWED, || format!("the tenure is live, but the answer was {reply:?}"))?;
     // The answer to a request that was given up must not be delivered to the next one.
-    let reply = probe.ask_until_answered(&Request::Observe).await?;
-    must(matches!(reply, Reply::Held(_)), || {
-        format!("the lease is held, but the answer was {reply:?}")
-    })
+    let reply = probe.ask_until_answered(&LOOK).await?;
+    let is_held = matches!(&reply, Reply::At(shown) if shown.incumbent().is_some());
+    must(is_held, || format!("the lease is held, but the answer was {reply:?}"))
 }
 
 const CONNECTIONS: usize = 4;
@@ -107,17 +124,17 @@ pub(crate) async fn of_many_at_once_one_is_granted<H: Harness>(
     for _ in 0..ROUNDS {
         let ask = |number: u128| {
             let store = &stores[usize::try_from(number).unwrap_or(0) % CONNECTIONS];
-            let (job, request) = (job.clone(), acquire(number, seen));
+            let (job, request) = (job.clone(), request(probe.acquire(number, seen)));
             async move { (number, store.call(&job, request).await) }
         };
         let mut granted = Vec::new();
         for (number, answer) in join_all((1..=CANDIDATES).map(ask)).await {
             match answer {
                 Ok(Reply::Granted { token, .. }) => granted.push((number, token)),
-                Ok(Reply::Held(_)) => {}
+                Ok(Reply::Not(_)) => {}
                 other => {
                     return broken(format!(
-                        "the answer should be granted or held, but was {other:?}"
+                        "the answer should be granted or not, but was {other:?}"
                     ));
                 }
             }
@@ -158,66 +175,57 @@ pub(crate) async fn answers_are_linearizable<H: Harness>(probe: &mut Probe<'_, H
     must(is_explained(&exchanges), || format!("no order explains these answers: {exchanges:?}"))
 }
 
-/// A candidate that acquires, renews and releases at random.
+/// A candidate that acquires, renews and releases at random. It claims to have watched what it was told.
 async fn client<S: Store>(
     store: Arc<S>,
     job: Key,
-    number: u64,
+    client: u64,
     places: Arc<AtomicUsize>,
 ) -> Result<Vec<Exchange>, String> {
-    let mut draw = Draw::new(1, "conformance", number);
-    let (mut seen, mut mine, mut exchanges) = (None, None, Vec::new());
-    for _ in 0..REQUESTS {
-        let number = u128::from(number);
-        let (request, asked) = match mine {
-            Some(token) if draw.chance(1, 2) => {
-                (release(number, token), Asked::Release { token: token.get() })
-            }
-            Some(token) => (renew(number, token), Asked::Renew { token: token.get() }),
+    let mut draw = Draw::new(1, "conformance", client);
+    let (mut seen, mut told, mut mine, mut exchanges) = (None, None, None, Vec::new());
+    let by = holder(client.into());
+    for number in 1..=REQUESTS {
+        let number = RequestId::new(number).ok_or("no number")?;
+        let asks = match mine {
+            Some(token) if draw.chance(1, 2) => release(client.into(), token),
+            Some(token) => Request::Renew { holder: by, token, number, stamp: None },
             None => {
-                let asked = Asked::Acquire { seen: seen.map_or(0, Token::get) };
-                (acquire(number, seen), asked)
+                let mark = told.filter(|_| !store.traits().ends_leases && draw.chance(1, 4));
+                acquire((by, number), (seen, mark), &profile(client.into()))
             }
         };
+        let asked = asks.of_contract().and_then(calls::asked).ok_or("no such request")?;
         let sent = places.fetch_add(1, Ordering::SeqCst);
-        let reply = tokio::time::timeout(LONG / 6, store.call(&job, request)).await;
+        let reply = tokio::time::timeout(LONG / 6, store.call(&job, asks)).await;
         let answered = places.fetch_add(1, Ordering::SeqCst);
         let reply = reply.map_err(|_| "a request was not answered".to_owned())?;
         let reply = reply.map_err(|error| format!("it answered with an error: {error}"))?;
-        let answer = match reply {
-            Reply::Granted { token, wait } => {
-                (seen, mine) = (Some(token), Some(token));
-                Answer::Granted { token: token.get(), waits: wait > Duration::ZERO }
+        match &reply {
+            Reply::Granted { token } => (seen, mine) = (Some(*token), Some(*token)),
+            Reply::Not(shown) => {
+                let Sight { last, record, .. } = shown.sight;
+                (seen, told) = (seen.max(last), record.map(|record| record.mark()));
             }
-            Reply::Held(incumbent) => {
-                seen = seen.max(Some(incumbent.token));
-                Answer::Held
-            }
-            Reply::Stale { last } => {
-                seen = seen.max(Some(last));
-                Answer::Stale
-            }
-            Reply::Renewed => Answer::Renewed,
-            Reply::Superseded { .. } => {
-                mine = None;
-                Answer::Superseded
-            }
-            Reply::Released => {
-                mine = None;
-                Answer::Released
-            }
-            Reply::NotHeld => {
-                mine = None;
-                Answer::NotHeld
-            }
-            other @ (Reply::Refused { .. }
-            | Reply::Described
-            | Reply::Vacant
-            | Reply::Notified { .. }) => {
-                return Err(format!("the answer to a candidate's request was {other:?}"));
-            }
-        };
-        exchanges.push(Exchange { holder: number, request: asked, answer, sent, answered });
+            Reply::Renewed { .. } => {}
+            _ => mine = None,
+        }
+        let answer = reply.for_machine().map(calls::answered);
+        let answer = answer.filter(|answer| *answer != Answer::Other);
+        let answer = answer.ok_or_else(|| format!("the answer was {reply:?}"))?;
+        let (holder, request): (u128, Asked) = asked;
+        exchanges.push(Exchange { holder, request, answer, sent, answered });
     }
     Ok(exchanges)
+}
+
+fn acquire(
+    (holder, number): (HolderId, RequestId),
+    (seen, mark): (Option<Token>, Option<Mark>),
+    profile: &Profile,
+) -> Request {
+    let (lost, stamp, name) = (None, None, profile.name_id());
+    let (ttl, quarantine) = (LONG, LONG);
+    let asks = Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name };
+    Request::Acquire { asks, profile: profile.clone() }
 }

@@ -8,7 +8,7 @@ use tenure::Token;
 use tenure::store::{Message, Reply, Request, Store};
 
 use crate::conformance::Harness;
-use crate::conformance::probe::{Found, Probe, acquire, broken, key, limit, must, release};
+use crate::conformance::probe::{Found, Probe, broken, key, limit, must, release};
 
 /// The most messages that are sent until one arrives.
 const MOST: u32 = 100;
@@ -55,7 +55,7 @@ async fn arrive<H: Harness>(
 pub(crate) async fn a_message_reaches_the_leader<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
     let messages = probe.store.messages(&key("job")?, token);
     let arrived = arrive(probe, token, messages).await?;
     let in_order = arrived.windows(2).all(|pair| pair[0] < pair[1]);
@@ -67,7 +67,7 @@ pub(crate) async fn a_message_never_reaches_another_tenure<H: Harness>(
 ) -> Found<()> {
     let job = key("job")?;
     let first = probe.past_tenure(1).await?;
-    let (second, _) = probe.granted(acquire(1, Some(first))).await?;
+    let second = probe.granted(probe.acquire(1, Some(first))).await?;
     let other = key("other")?;
     let others = [(&job, first), (&job, second.next()), (&other, second)];
     let mut others = others.map(|(key, token)| Box::pin(probe.store.messages(key, token)));
@@ -94,7 +94,7 @@ pub(crate) async fn without_a_leader_a_message_is_refused<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     probe.expect(notify(message(0)?), Reply::Vacant).await?;
-    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
     probe.expect(notify(message(1)?), Reply::Notified { token }).await?;
     probe.expect(release(1, token), Reply::Released).await?;
     probe.expect(notify(message(2)?), Reply::Vacant).await

@@ -1,20 +1,68 @@
-//! Rows about observing, and about the keys of elections.
+//! Rows about what is told to others, and about the keys of elections.
+
+use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{Key, Profile, Reply, Request};
+use tenure::store::{Key, Profile, Reply, Request, Reservation, Shown};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, as_grant, holder, key, limit, must, release, renew,
+    Found, LONG, LOOK, Probe, as_grant, broken, key, limit, must, profile, release, request_as,
 };
 
-pub(crate) async fn an_unknown_election_is_vacant<H: Harness>(
+async fn observe<H: Harness>(probe: &mut Probe<'_, H>) -> Found<Shown> {
+    match probe.ask(Request::Observe).await? {
+        Reply::At(shown) => Ok(shown),
+        other => broken(format!("the answer to an observer was {other:?}")),
+    }
+}
+
+pub(crate) async fn an_unknown_election_has_no_record<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    probe.expect(Request::Observe, Reply::Vacant).await?;
-    probe.expect(renew(1, Token::FIRST), Reply::Superseded { last: None }).await?;
-    probe.expect(release(1, Token::FIRST), Reply::NotHeld).await?;
-    probe.expect(Request::Observe, Reply::Vacant).await
+    for _ in 0..2 {
+        for shown in [probe.look().await?, observe(probe).await?] {
+            let told = (shown.sight.record, shown.sight.last, shown.profile);
+            must(told == (None, None, None), || format!("nobody has led, and yet {told:?}"))?;
+        }
+        probe.expect(probe.renew(1, Token::FIRST), Reply::Superseded { last: None }).await?;
+        probe.expect(release(1, Token::FIRST), Reply::NotHeld).await?;
+        let asks = Request::Want { token: Token::FIRST, wish: None };
+        probe.expect(asks, Reply::NotNoted).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn looks_tell_the_record<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let asks = probe.acquire(1, None);
+    let asks = tenure::store::Acquire { ttl: LONG, quarantine: LONG * 3, ..asks };
+    let token = probe.granted(asks).await?;
+    let kept = Reservation { name: profile(2).name_id(), reserve: Duration::from_secs(7) };
+    let holder = asks.holder;
+    let release = Request::Release { holder, token, reservation: Some(kept) };
+    for is_released in [false, true] {
+        if is_released {
+            probe.expect(release.clone(), Reply::Released).await?;
+        }
+        for looks in [LOOK, Request::Observe, LOOK] {
+            let Reply::At(shown) = probe.ask(looks).await? else {
+                return broken("a look is answered by what is there");
+            };
+            let Some(record) = shown.sight.record else {
+                return broken(format!("there is a record, and the answer is {shown:?}"));
+            };
+            let told = (record.token, record.holder, record.released, record.reservation);
+            let wanted = (token, holder, is_released, is_released.then_some(kept));
+            must(told == wanted, || format!("the record is {wanted:?}, and told {told:?}"))?;
+            let settings = (record.ttl, record.quarantine);
+            must(settings == (LONG, LONG * 3), || format!("told the settings {settings:?}"))?;
+            must(shown.sight.last == Some(token), || format!("{:?} is last", shown.sight.last))?;
+            must(probe.traits.ends_leases || record.number == asks.number, || {
+                format!("the mark is number {}, not {}", record.number.get(), asks.number.get())
+            })?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) async fn names_and_metadata_come_back<H: Harness>(
@@ -25,13 +73,14 @@ pub(crate) async fn names_and_metadata_come_back<H: Harness>(
     let longest = "n".repeat(Profile::NAME_MOST);
     let mut seen = None;
     for (name, metadata) in [(odd, bytes(Profile::METADATA_MOST)), (&*longest, Vec::new())] {
-        let profile = Profile::new(name, metadata.clone()).map_err(limit)?;
-        let (ttl, quarantine) = (LONG, LONG);
-        let request = Request::Acquire { holder: holder(1), seen, ttl, quarantine, profile };
-        let (token, _) = probe.granted(request).await?;
-        let incumbent = probe.is_held_by(1, token).await?;
-        must(incumbent.name == name, || format!("the name came back as {:?}", incumbent.name))?;
-        must(incumbent.metadata == metadata, || "the metadata came back changed".to_owned())?;
+        let profile = Profile::new(name, metadata).map_err(limit)?;
+        let asks = request_as(probe.acquire(1, seen), profile.clone());
+        let token = as_grant(&probe.ask(asks).await?)?;
+        for shown in [probe.look().await?, observe(probe).await?] {
+            must(shown.profile.as_ref() == Some(&profile), || {
+                format!("the name or the metadata has changed: {:?}", shown.profile)
+            })?;
+        }
         probe.expect(release(1, token), Reply::Released).await?;
         seen = Some(token);
     }
@@ -40,12 +89,12 @@ pub(crate) async fn names_and_metadata_come_back<H: Harness>(
 
 pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (one, other) = (key("job")?, key("job:2")?);
-    let (token, _) = as_grant(&probe.ask_about(&one, acquire(1, None)).await?)?;
-    let vacant = probe.ask_about(&other, Request::Observe).await?;
-    must(vacant == Reply::Vacant, || format!("{other} is not vacant: {vacant:?}"))?;
-    let (beside, _) = as_grant(&probe.ask_about(&other, acquire(2, None)).await?)?;
+    let token = probe.granted_about(&one, probe.acquire(1, None)).await?;
+    let shown = probe.look_about(&other).await?;
+    must(shown.sight.record.is_none(), || format!("{other} is not vacant: {shown:?}"))?;
+    let beside = probe.granted_about(&other, probe.acquire(2, None)).await?;
     // The tenure of one election, in requests about the other.
-    for request in [renew(1, token), release(1, token)] {
+    for request in [probe.renew(1, token), release(1, token)] {
         let reply = probe.ask_about(&other, request).await?;
         let refused = matches!(reply, Reply::Superseded { .. } | Reply::NotHeld);
         must(refused, || format!("the answer to another election's tenure was {reply:?}"))?;
@@ -65,20 +114,15 @@ pub(crate) async fn keys_may_have_any_characters<H: Harness>(
     let almost = format!("{}j", &longest[1..]);
     let odd = [
         &*longest, &*almost, "{", "}", "{a}", "a", "A", "a ", "a\0", "a\r\n", "a*", "a?", "a%",
-        "a_", "'a", "\"a", "a/b", "../a", "a:b", "größe", "🔒", "leader", "history",
+        "a_", "'a", "\"a", "a/b", "../a", "a:b", "größe", "🔒", "leader", "past",
     ];
     let mut tokens = Vec::new();
     for (number, name) in (1..).zip(odd) {
-        let reply = probe.ask_about(&key(name)?, acquire(number, None)).await?;
-        tokens.push((number, name, as_grant(&reply)?.0));
+        let token = probe.granted_about(&key(name)?, probe.acquire(number, None)).await?;
+        tokens.push((number, name, token));
     }
     for (number, name, token) in tokens {
-        let reply = probe.ask_about(&key(name)?, Request::Observe).await?;
-        let Reply::Held(incumbent) = &reply else {
-            return must(false, || format!("{name:?} is not held any more: {reply:?}"));
-        };
-        let is = (incumbent.holder, incumbent.token);
-        must(is == (holder(number), token), || format!("{name:?} is held by {is:?}"))?;
+        probe.is_held_about(&key(name)?, (number, token)).await?;
     }
     Ok(())
 }

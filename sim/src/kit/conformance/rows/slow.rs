@@ -7,7 +7,7 @@ use tenure::Token;
 use tenure::store::{Key, Reply, Request, Store};
 
 use crate::conformance::probe::{
-    Found, Probe, acquire, as_grant, broken, holder, key, must, release, renew,
+    Found, LOOK, Probe, RENEWED, broken, holder, key, must, release, request,
 };
 use crate::conformance::{Harness, SLOW};
 
@@ -28,18 +28,25 @@ impl Asked {
 }
 
 pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let names = ["renewed", "released", "held", "observed"];
+    let names = ["renewed", "released", "held", "looked-at"];
     let mut tokens: Vec<Token> = Vec::new();
     for name in names {
-        let reply = probe.ask_about(&key(name)?, acquire(1, None)).await?;
-        tokens.push(as_grant(&reply)?.0);
+        tokens.push(probe.granted_about(&key(name)?, probe.acquire(1, None)).await?);
     }
     let asked = [
-        Asked::new(names[0], renew(1, tokens[0]), |reply| *reply == Reply::Renewed)?,
+        Asked::new(names[0], probe.renew(1, tokens[0]), |reply| *reply == RENEWED)?,
         Asked::new(names[1], release(1, tokens[1]), |reply| *reply == Reply::Released)?,
-        Asked::new(names[2], acquire(2, Some(tokens[2])), |reply| matches!(reply, Reply::Held(_)))?,
-        Asked::new(names[3], Request::Observe, |reply| matches!(reply, Reply::Held(_)))?,
-        Asked::new("vacant", acquire(2, None), |reply| matches!(reply, Reply::Granted { .. }))?,
+        Asked::new(names[2], request(probe.acquire(2, Some(tokens[2]))), |reply| {
+            matches!(reply, Reply::Not(_))
+        })?,
+        Asked::new(
+            names[3],
+            LOOK,
+            |reply| matches!(reply, Reply::At(shown) if shown.incumbent().is_some()),
+        )?,
+        Asked::new("vacant", request(probe.acquire(2, None)), |reply| {
+            matches!(reply, Reply::Granted { .. })
+        })?,
     ];
     probe.slow(true).await?;
     let store = &probe.store;
@@ -64,8 +71,9 @@ pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_,
     }
     // The late requests have changed no other lease.
     for name in [names[0], names[2], names[3]] {
-        match probe.ask_about_until_answered(&key(name)?, &Request::Observe).await? {
-            Reply::Held(incumbent) if incumbent.holder == holder(1) => {}
+        match probe.ask_about_until_answered(&key(name)?, &LOOK).await? {
+            Reply::At(shown)
+                if shown.incumbent().is_some_and(|leader| leader.holder == holder(1)) => {}
             other => {
                 return broken(format!(
                     "the lease {name:?} was live, but now the answer is {other:?}"

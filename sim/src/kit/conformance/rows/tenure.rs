@@ -1,171 +1,104 @@
 //! Rows about a lease that was granted.
 
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tenure::store::{Reply, Request, Store, Watched};
+use tenure::store::{Acquire, Reply, Store, Watched};
 
 use crate::conformance::Harness;
-use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, acquire_for, as_grant, broken, key, must, release, renew,
-    renew_for, requests_in_two_calls,
-};
+use crate::conformance::probe::{Found, Probe, RENEWED, broken, key, must, release};
 
-pub(crate) async fn a_renewal_extends_its_own_live_lease<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    probe.expect(renew_for(1, token, LONG * 3), Reply::Renewed).await?;
-    let remaining = probe.is_held_by(1, token).await?.remaining;
-    must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
-}
-
-pub(crate) async fn anything_else_is_superseded<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let first = probe.past_tenure(1).await?;
-    probe.expect(renew(1, first), Reply::Superseded { last: Some(first) }).await?;
-    let (second, _) = probe.granted(acquire(2, Some(first))).await?;
-    // Another holder, another token, both, and the tenure before it.
-    for (number, token) in [(1, second), (2, second.next()), (2, first), (1, first)] {
-        let superseded = Reply::Superseded { last: Some(second) };
-        probe.expect(renew_for(number, token, LONG * 3), superseded).await?;
-    }
-    let remaining = probe.is_held_by(2, second).await?.remaining;
-    must(remaining <= LONG, || format!("{remaining:?} remain: it was extended"))
-}
-
-pub(crate) async fn an_ended_lease_is_never_resurrected<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (token, _) = probe.granted(acquire_for(1, None, probe.short())).await?;
-    probe.let_pass(probe.short()).await;
-    probe.expect(Request::Observe, Reply::Vacant).await?;
-    probe.expect(renew(1, token), Reply::Superseded { last: Some(token) }).await?;
-    probe.expect(release(1, token), Reply::NotHeld).await?;
-    probe.expect(acquire(1, None), Reply::Stale { last: token }).await?;
-    probe.expect(Request::Observe, Reply::Vacant).await?;
-    let (next, _) = probe.granted(acquire(1, Some(token))).await?;
-    must(next > token, || format!("{next} is granted after {token}"))
-}
-
-pub(crate) async fn a_renewal_never_shortens_a_lease<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
-    probe.expect(renew_for(1, token, probe.short()), Reply::Renewed).await?;
-    probe.let_pass(probe.short()).await;
-    probe.is_held_by(1, token).await?;
-    probe.expect(renew(1, token), Reply::Renewed).await
-}
-
-/// Every fourth lease was handed back, is asked for under another token, is asked for by another holder, or is live.
-pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
-    let (mut calls, mut wanted) = (Vec::new(), Vec::new());
-    for election in 0..requests_in_two_calls(probe.traits.renewals_in_call) {
-        let key = key(&format!("job-{election}"))?;
-        let (token, _) = as_grant(&probe.ask_about(&key, acquire(1, None)).await?)?;
-        let (request, reply) = match election % 4 {
-            0 => {
-                let released = probe.ask_about(&key, release(1, token)).await?;
-                must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
-                (renew_for(1, token, LONG * 3), None)
-            }
-            1 => (renew_for(1, token.next(), LONG * 3), None),
-            2 => (renew_for(2, token, LONG * 3), None),
-            _ => (renew_for(1, token, LONG * 3), Some(Reply::Renewed)),
-        };
-        calls.push((key, request));
-        wanted.push(reply.unwrap_or(Reply::Superseded { last: Some(token) }));
-    }
-    // The first renewal over a connection may take another way than later ones.
+pub(crate) async fn a_renewal_changes_the_mark<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let token = probe.granted(probe.acquire(1, None)).await?;
     for _ in 0..2 {
-        let mut replies = Vec::new();
-        for call in calls.chunks(probe.traits.renewals_in_call.max(1)) {
-            replies.extend(probe.store.call_all(call.to_vec()).await);
-        }
-        probe.note(format!("{} renewals in calls -> {replies:?}", calls.len()));
-        must(replies.len() == wanted.len(), || format!("{} answers", replies.len()))?;
-        for (place, (reply, wanted)) in replies.iter().zip(&wanted).enumerate() {
-            let same = reply.as_ref().is_ok_and(|reply| reply == wanted);
-            must(same, || format!("renewal {place}: {reply:?} instead of {wanted:?}"))?;
-        }
-    }
-    for (election, (key, _)) in calls.iter().enumerate() {
-        let extended = match probe.ask_about(key, Request::Observe).await? {
-            Reply::Held(incumbent) => incumbent.remaining > LONG * 2,
-            _ => false,
-        };
-        must(extended == (election % 4 == 3), || {
-            format!("election {election} was {}extended", if extended { "" } else { "not " })
+        let before = probe.is_held_by(1, token).await?;
+        let mark = probe.is_renewed(1, token).await?;
+        let after = probe.is_held_by(1, token).await?;
+        let is = after.mark();
+        must(probe.traits.ends_leases || is == mark, || {
+            format!("the renewal has the mark {mark:?}, and the record {is:?}")
+        })?;
+        let settings = |record: tenure_core::contract::Record| (record.ttl, record.quarantine);
+        must(settings(after) == settings(before), || {
+            format!("a renewal has changed the settings: {after:?}")
         })?;
     }
     Ok(())
 }
 
-/// Rivals of one process may renew in the same call. An earlier tenure of the same holder is a rival too.
-pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
+pub(crate) async fn an_older_renewal_changes_nothing<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let (key, first) = (key("job")?, probe.past_tenure(2).await?);
-    let (second, _) = probe.granted(acquire(1, Some(first))).await?;
-    probe.expect(release(1, second), Reply::Released).await?;
-    let (last, _) = probe.granted(acquire(2, Some(second))).await?;
-    let present = renew_for(2, last, LONG * 3);
-    let (other_holder, same_holder) = (renew(1, second), renew(2, first));
-    let both = [&other_holder, &present, &same_holder, &present];
-    // The first renewal over a connection may take another way than later ones.
-    for order in [[0, 1], [0, 1], [1, 0], [1, 2], [2, 1], [1, 3]] {
-        let asked = order.map(|place| (key.clone(), both[place].clone()));
-        let mut replies = Vec::new();
-        for call in asked.chunks(probe.traits.renewals_in_call.max(1)) {
-            replies.extend(probe.store.call_all(call.to_vec()).await);
-        }
-        probe.note(format!("{asked:?} in one call -> {replies:?}"));
-        must(replies.len() == asked.len(), || format!("{} answers", replies.len()))?;
-        for ((_, request), reply) in asked.iter().zip(&replies) {
-            let superseded = Reply::Superseded { last: Some(last) };
-            let wanted = if *request == present { Reply::Renewed } else { superseded };
-            must(reply.as_ref().is_ok_and(|reply| *reply == wanted), || {
-                format!("{request:?} in one call with its rival: {reply:?} instead of {wanted:?}")
-            })?;
-        }
+    let token = probe.granted(probe.acquire(1, None)).await?;
+    let (older, newer) = (probe.renew(1, token), probe.renew(1, token));
+    probe.expect(newer.clone(), RENEWED).await?;
+    let before = probe.is_held_by(1, token).await?;
+    for late in [older, newer] {
+        probe.expect(late, RENEWED).await?;
+        let after = probe.is_held_by(1, token).await?;
+        must(after == before, || format!("it was {before:?}, and is {after:?}"))?;
     }
-    let remaining = probe.is_held_by(2, last).await?.remaining;
-    must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
+    Ok(())
 }
 
-pub(crate) async fn a_release_ends_its_own_live_lease<H: Harness>(
+pub(crate) async fn anything_else_is_superseded<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let first = probe.past_tenure(1).await?;
+    probe.expect(probe.renew(1, first), Reply::Superseded { last: Some(first) }).await?;
+    let second = probe.granted(probe.acquire(2, Some(first))).await?;
+    let before = probe.is_held_by(2, second).await?;
+    // Another holder, another token, both, and the tenure before it.
+    for (number, token) in [(1, second), (2, second.next()), (2, first), (1, first)] {
+        let superseded = Reply::Superseded { last: Some(second) };
+        probe.expect(probe.renew(number, token), superseded).await?;
+    }
+    let after = probe.is_held_by(2, second).await?;
+    must(after == before, || format!("it was {before:?}, and is {after:?}"))
+}
+
+pub(crate) async fn an_ended_tenure_is_never_resurrected<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
-    let token = probe.past_tenure(1).await?;
-    probe.expect(Request::Observe, Reply::Vacant).await?;
-    let (next, _) = probe.granted(acquire(2, Some(token))).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
+    probe.expect(release(1, token), Reply::Released).await?;
+    probe.expect(probe.renew(1, token), Reply::Superseded { last: Some(token) }).await?;
+    probe.expect(release(1, token), Reply::NotHeld).await?;
+    probe.refused(probe.acquire(1, None)).await?;
+    let record = probe.record().await?;
+    must(record.released, || format!("the lease was given back, and is {record:?}"))?;
+    let next = probe.granted(probe.acquire(1, Some(token))).await?;
     must(next > token, || format!("{next} is granted after {token}"))
 }
 
-pub(crate) async fn anything_else_is_not_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let first = probe.past_tenure(1).await?;
-    probe.expect(release(1, first), Reply::NotHeld).await?;
-    let (second, _) = probe.granted(acquire(2, Some(first))).await?;
-    for (number, token) in [(1, second), (2, second.next()), (2, first), (1, first)] {
-        probe.expect(release(number, token), Reply::NotHeld).await?;
+/// The shortest lease, ten times as long as it lasts.
+pub(crate) async fn no_clock_of_the_store_ends_leases<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let ttl = probe.short();
+    let asks = probe.acquire(1, None);
+    let token = probe.granted(Acquire { ttl, ..asks }).await?;
+    probe.let_pass(ttl * 10).await;
+    for seen in [None, Some(token)] {
+        probe.refused(Acquire { ttl, ..probe.acquire(2, seen) }).await?;
     }
-    probe.is_held_by(2, second).await?;
+    probe.is_held_by(1, token).await?;
+    probe.is_renewed(1, token).await?;
     Ok(())
 }
 
 /// The most attempts on a slow machine that takes longer than the least TTL between two requests.
 const TRIES: u128 = 20;
 
+/// Of a server that ends leases itself.
 pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (mut seen, short) = (None, probe.short());
     for number in 1..=TRIES {
-        let (token, _) = probe.granted(acquire_for(number, seen, short)).await?;
-        let is_live = matches!(probe.ask(Request::Observe).await?, Reply::Held(_));
+        let asks = probe.acquire(number, seen);
+        let token = probe.granted(Acquire { ttl: short, ..asks }).await?;
+        let is_live = probe.look().await?.incumbent().is_some();
         probe.let_pass(short).await;
-        probe.expect(Request::Observe, Reply::Vacant).await?;
+        let after = probe.look().await?.incumbent();
+        must(after.is_none(), || format!("after {short:?} the lease is held by {after:?}"))?;
         if is_live {
             return Ok(());
         }
@@ -174,11 +107,53 @@ pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) 
     broken(format!("in {TRIES} attempts no lease of {short:?} was live right after its grant"))
 }
 
+pub(crate) async fn a_release_ends_its_own_lease<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let token = probe.past_tenure(1).await?;
+    let shown = probe.look().await?;
+    must(shown.incumbent().is_none(), || format!("the lease was given back, and yet {shown:?}"))?;
+    let next = probe.granted(probe.acquire(2, Some(token))).await?;
+    must(next > token, || format!("{next} is granted after {token}"))
+}
+
+pub(crate) async fn anything_else_is_not_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let first = probe.past_tenure(1).await?;
+    probe.expect(release(1, first), Reply::NotHeld).await?;
+    let second = probe.granted(probe.acquire(2, Some(first))).await?;
+    for (number, token) in [(1, second), (2, second.next()), (2, first), (1, first)] {
+        probe.expect(release(number, token), Reply::NotHeld).await?;
+    }
+    probe.is_held_by(2, second).await?;
+    Ok(())
+}
+
+const PASSED: Duration = Duration::from_millis(300);
+
+/// It is a hint. So it is compared roughly, with the time that has passed on this machine.
+pub(crate) async fn the_age_of_a_mark_is_told<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let token = probe.granted(probe.acquire(1, None)).await?;
+    probe.let_pass(PASSED).await;
+    for _ in 0..2 {
+        let began = Instant::now();
+        probe.is_renewed(1, token).await?;
+        probe.let_pass(PASSED).await;
+        let Some(incumbent) = probe.look().await?.incumbent() else {
+            return broken("the lease is held, and the answer has no incumbent");
+        };
+        let (age, most) = (incumbent.renewed_ago, began.elapsed() * 2);
+        must((PASSED / 2..=most).contains(&age), || {
+            format!("{age:?} instead of {PASSED:?} since the renewal")
+        })?;
+    }
+    Ok(())
+}
+
 /// Hints are unreliable, and the first one means that the subscription is fresh.
 const HINTED_WITHIN: Duration = Duration::from_secs(20);
 
 pub(crate) async fn a_release_sends_a_hint<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let token = probe.granted(probe.acquire(1, None)).await?;
     let waits = probe.harness.connect().await;
     let mut hints = pin!(waits.hints(Watched::only([key("job")?])));
     let fresh = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;

@@ -1,13 +1,17 @@
-//! Magnitudes of clock errors: how wrong may the clocks of claims and leases be before two candidates lead at once?
+//! Magnitudes of clock errors: how wrong may the clocks of claims and watches be before two candidates lead at once?
 
 use std::time::Duration;
 
 use super::super::formula::{Bounds, on_clock};
 use super::super::promise::Promise;
-use super::super::stage::{BEGINS_MS, LEADER, NEXT, duel, next_asks_at, next_is_late};
+use super::super::stage::{
+    BEGINS_MS, LEADER, NEXT, ROUNDED, duel, next_looks_after, next_takes_at_once,
+};
 use super::{Magnitude, Side, Unit, nothing};
-use crate::plan::clock::{PPM, true_time};
-use crate::plan::{ClockFault, LinkFault, ProcessFault, Settings, StoreFault, What, nanos};
+use crate::plan::clock::PPM;
+use crate::plan::{
+    Asking, ClockFault, Point, ProcessFault, Settings, StoreFault, Trigger, What, nanos,
+};
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
     (0, bounds.settings.ttl_ms)
@@ -15,22 +19,21 @@ const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
 
 pub(super) const DRIFT: Magnitude = Magnitude {
     name: "drift",
-    about: "the leader's clock is too slow, the store's and the next candidate's too fast",
+    about: "the leader's clock is too slow, and the next candidate's too fast",
     promise: Promise::SingleLeader,
     side: Side::Above,
     unit: Unit::Ppm,
     formula: "(ttl - v)/(ttl + v)",
     frontier: drift_frontier,
     explained: |_, explained| Some(u64::from(explained.drift_tolerated_ppm) * Unit::Ppm.parts()),
-    // The next candidate asks late by at most a millionth of the lease.
-    tolerance: |_| 1_000,
+    tolerance: |_| ROUNDED,
     range: |_| (0, 500_000),
     seeds: 1,
     plan: |bounds, ppm, seed| {
         let mut plan = duel(bounds, seed);
         plan.nodes[0].clock_rate_ppm = -ppm.cast_signed();
-        plan.store.clock_rate_ppm = ppm.cast_signed();
-        next_asks_at(&mut plan, true_time(bounds.ttl(), ppm.cast_signed()));
+        plan.nodes[NEXT].clock_rate_ppm = ppm.cast_signed();
+        next_takes_at_once(&mut plan);
         plan
     },
 };
@@ -42,9 +45,9 @@ fn drift_frontier(bounds: &Bounds) -> Option<u64> {
     u64::try_from((ttl - valid) * parts / (ttl + valid)).ok()
 }
 
-pub(super) const STORE_STEP: Magnitude = Magnitude {
-    name: "store-step",
-    about: "the store's clock is put forward once",
+pub(super) const WATCHER_STEP: Magnitude = Magnitude {
+    name: "watcher-step",
+    about: "the next candidate's clock is put forward once while it watches the lease",
     promise: Promise::SingleLeader,
     side: Side::Above,
     unit: Unit::Ms,
@@ -54,16 +57,18 @@ pub(super) const STORE_STEP: Magnitude = Magnitude {
         Some(nanos(bounds.ttl().saturating_sub(counted)))
     },
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: next_is_late,
+    tolerance: |_| ROUNDED,
     range: up_to_a_ttl,
     seeds: 1,
     plan: |bounds, by_ms, seed| {
         let mut plan = duel(bounds, seed);
-        let left = bounds.ttl().saturating_sub(Duration::from_millis(by_ms));
-        next_asks_at(&mut plan, true_time(left, bounds.rho()));
+        // It looks when so much of the TTL is left. The step comes before the answer, and ends the watch.
+        next_looks_after(&mut plan, bounds.settings.ttl_ms.saturating_sub(by_ms));
         if by_ms > 0 {
-            let step = StoreFault::StoreClockStep { by_ms: by_ms.cast_signed() };
-            plan.at(BEGINS_MS, 0, What::Store(step));
+            let (node, of) = (Some(NEXT), Some(Asking::Look));
+            let looks = Trigger { node, of, ..Trigger::next(Point::Sent, 0) };
+            let by_ms = by_ms.cast_signed();
+            plan.on(looks, 0, ClockFault::ClockStep { by_ms }.at(node));
         }
         plan
     },
@@ -78,12 +83,12 @@ pub(super) const CLOCK_BACK: Magnitude = Magnitude {
     formula: "ttl (1 - rho)/(1 + rho) - v",
     frontier: |bounds| Some(nanos(on_clock(bounds.gap(), -bounds.rho()))),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: next_is_late,
+    tolerance: |_| ROUNDED,
     range: up_to_a_ttl,
     seeds: 1,
     plan: |bounds, by_ms, seed| {
         let mut plan = duel(bounds, seed);
-        next_asks_at(&mut plan, bounds.lease_ends());
+        next_takes_at_once(&mut plan);
         if by_ms > 0 {
             let by_ms = -by_ms.cast_signed();
             plan.at(BEGINS_MS, 0, ClockFault::ClockStep { by_ms }.at(LEADER));
@@ -101,12 +106,12 @@ pub(super) const VM_STOP: Magnitude = Magnitude {
     formula: "ttl/(1 + rho) - v/(1 - rho)",
     frontier: |bounds| Some(nanos(bounds.gap())),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: next_is_late,
+    tolerance: |_| ROUNDED,
     range: up_to_a_ttl,
     seeds: 1,
     plan: |bounds, for_ms, seed| {
         let mut plan = duel(bounds, seed);
-        next_asks_at(&mut plan, bounds.lease_ends());
+        next_takes_at_once(&mut plan);
         if for_ms > 0 {
             plan.at(BEGINS_MS, for_ms, ProcessFault::VmStop.at(LEADER));
         }
@@ -123,48 +128,26 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     formula: "v (1 + rho)/(1 - rho)",
     frontier: |bounds| Some(nanos(on_clock(bounds.claim_ends(), bounds.rho()))),
     explained: nothing,
-    // The store loses its data up to two milliseconds after the renewal, answers again one millisecond later, and gets
-    // the next candidate's request up to three milliseconds later.
-    tolerance: |bounds| nanos(on_clock(Duration::from_millis(BEGINS_MS + 5), bounds.rho())) + 2_000,
+    // The store loses its data one millisecond after the grant, and answers again one later. The next candidate takes
+    // the lease after a random delay.
+    tolerance: |bounds| {
+        let late = on_clock(Duration::from_millis(BEGINS_MS + 1), bounds.rho());
+        nanos(late + bounds.config.takeover_jitter()) + ROUNDED
+    },
     range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
     seeds: 1,
     plan: |bounds, quarantine_ms, seed| {
-        // A candidate that knows the leader's TTL extends its quarantine to it. So the next candidate sends its first
-        // request after the loss, to a store that has to make it wait though it knows no tenure. That store makes the
-        // leader wait too, so the leader is cut off just after its first renewal.
         let mut plan = duel(bounds, seed);
-        plan.faults.clear();
-        plan.store.trust_empty_store = false;
-        plan.calm_from_ms += 2 * bounds.settings.ttl_ms;
-        // It leads as soon as its own fast clock has counted the quarantine.
-        let part = |ms: u64| ms / SMALLER;
+        // Its own TTL is shorter: no quarantine may be shorter than that.
         let of = bounds.settings;
-        plan.nodes[NEXT].settings = Some(Settings {
-            ttl_ms: part(of.ttl_ms),
-            renew_interval_ms: part(of.renew_interval_ms).max(1),
-            // It sends a request as soon as it can reach the store.
-            request_timeout_ms: 1,
-            stop_margin_ms: part(of.stop_margin_ms),
-            retry_least_ms: 1,
-            retry_most_ms: 1,
-            poll_bound_ms: of.poll_bound_ms,
-            drain_bound_ms: of.drain_bound_ms,
-            quarantine_ms,
-            granularity_ns: 1,
-            drift_ppm: of.drift_ppm,
-        });
-        let renewals = of.quarantine_ms / of.renew_interval_ms + 1;
-        let counted = Duration::from_millis(renewals * of.renew_interval_ms);
-        let renewed = true_time(counted, plan.nodes[0].clock_rate_ppm);
-        // From the next whole millisecond on.
-        let begins_ms = nanos(renewed).div_ceil(nanos(Duration::from_millis(1))) + BEGINS_MS;
-        let for_ms = plan.calm_from_ms - begins_ms;
-        plan.at(0, begins_ms + 1, LinkFault::Partition.at(Some(NEXT)));
-        plan.at(begins_ms, for_ms, LinkFault::Partition.at(LEADER));
-        plan.at(begins_ms, 1, What::Store(StoreFault::StoreLoss));
+        let shorter = Settings { quarantine_ms, ..of.in_parts(SMALLER) };
+        // It asks again as soon as the store answers.
+        plan.nodes[NEXT].settings = Some(Settings { retry_least_ms: 1, ..shorter });
+        plan.calm_from_ms += 2 * of.ttl_ms;
+        plan.at(BEGINS_MS, 1, What::Store(StoreFault::StoreLoss));
         plan
     },
 };
 
-/// The factor by which the next candidate's TTL is shorter: no quarantine may be shorter than the candidate's own TTL.
+/// The factor by which the next candidate's TTL is shorter.
 const SMALLER: u64 = 10;

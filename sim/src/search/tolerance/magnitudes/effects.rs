@@ -3,14 +3,14 @@
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
-use super::super::stage::{LastCheck, duel, next_asks_at, next_is_late, on};
+use super::super::stage::{LastCheck, ROUNDED, duel, next_takes_at_once, on};
 use super::{Magnitude, Side, Unit};
 use crate::plan::clock::true_time;
 use crate::plan::{Point, nanos};
 
-/// The time from the leader's last check to the end of its claim, and the delay of the next candidate.
+/// The time from the leader's last check to the end of its claim.
 fn a_check_too_early(bounds: &Bounds) -> u64 {
-    nanos(true_time(LastCheck::of(bounds).left, -bounds.rho())) + next_is_late(bounds)
+    nanos(true_time(LastCheck::of(bounds).left, -bounds.rho())) + ROUNDED
 }
 
 pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
@@ -28,7 +28,7 @@ pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
     plan: |bounds, for_ms, seed| {
         let mut plan = duel(bounds, seed);
         LastCheck::of(bounds).stage(&mut plan);
-        next_asks_at(&mut plan, bounds.lease_ends());
+        next_takes_at_once(&mut plan);
         on(&mut plan, (Point::Guard, None, 2), for_ms);
         plan
     },
@@ -50,7 +50,7 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     plan: |bounds, takes_us, seed| {
         let mut plan = duel(bounds, seed);
         LastCheck::of(bounds).stage(&mut plan);
-        next_asks_at(&mut plan, bounds.lease_ends());
+        next_takes_at_once(&mut plan);
         plan.work.takes_us = takes_us;
         plan
     },

@@ -45,9 +45,9 @@ pub struct Magnitude {
 }
 
 /// All magnitudes.
-pub const ALL: [Magnitude; 13] = [
+pub const ALL: [Magnitude; 15] = [
     clocks::DRIFT,
-    clocks::STORE_STEP,
+    clocks::WATCHER_STEP,
     clocks::CLOCK_BACK,
     clocks::VM_STOP,
     effects::PAUSE_AT_GUARD,
@@ -59,6 +59,8 @@ pub const ALL: [Magnitude; 13] = [
     unlimited::PAUSE,
     unlimited::HOLD,
     unlimited::REPLICA_LAG,
+    unlimited::STORE_FORWARD,
+    unlimited::STORE_BACK,
 ];
 
 /// The side of the frontier on which a promise breaks.

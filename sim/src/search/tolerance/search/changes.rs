@@ -125,6 +125,7 @@ impl<'a> Changes<'a> {
     fn fault(&mut self, plan: &Plan) -> Fault {
         let ttl_ms = self.bounds.settings.ttl_ms;
         let node = Some(self.index(plan.nodes.len()));
+        let by_ms = self.draw.within(1..=10 * ttl_ms).cast_signed() * self.draw.pick(&[1, -1]);
         let what = self.draw.pick(&[
             LinkFault::Partition.at(node),
             LinkFault::OneWay { to_store: true }.at(node),
@@ -140,6 +141,7 @@ impl<'a> Changes<'a> {
             ProcessFault::Resign.at(None),
             What::Store(StoreFault::StoreStall),
             What::Store(StoreFault::StoreCrash),
+            What::Store(StoreFault::StoreClockStep { by_ms }),
         ]);
         let for_ms = if what.lasts() { self.draw.within(1..=2 * ttl_ms) } else { 0 };
         Fault { when: When::AtMs(self.draw.within(0..=plan.calm_from_ms - 1)), for_ms, what }
