@@ -127,7 +127,9 @@ impl Table {
 
     pub(in super::super) fn take(&mut self, answers: &Answers) -> Steps {
         let mut all = std::mem::take(&mut self.steps);
-        all.iter_mut().for_each(|step| answers.complete(step));
+        for step in &mut all {
+            answers.complete(step);
+        }
         Steps { all, stamped: std::mem::take(&mut self.stamped), has_gaps: true }
     }
 

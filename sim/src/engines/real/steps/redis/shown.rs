@@ -91,12 +91,11 @@ impl State {
         }
         let is_marked = |before: Record| before.mark() == after.mark();
         // A mark tells when it was written. Anything else was done before the server was killed.
-        let (at, after) = match before.filter(|before| is_marked(*before)) {
-            Some(before) => (at, Record { marked_at: before.marked_at, ..after }),
-            None => {
-                let after = self.in_time(after);
-                (after.marked_at, after)
-            }
+        let (at, after) = if let Some(before) = before.filter(|before| is_marked(*before)) {
+            (at, Record { marked_at: before.marked_at, ..after })
+        } else {
+            let after = self.in_time(after);
+            (after.marked_at, after)
         };
         self.kept = Some(after);
         let Some((request, answer)) = Record::changed(before, after, &self.past) else { return };
@@ -219,6 +218,7 @@ impl State {
 }
 
 /// A mark that was watched, if one was: its holder and its number. `None` if it is no mark.
+#[expect(clippy::option_option, reason = "the outer one says whether it can be read")]
 fn read_mark(text: &str) -> Option<Option<Mark>> {
     if text.is_empty() {
         return Some(None);
