@@ -96,6 +96,7 @@ pub(super) enum Order {
 /// A line from a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::large_enum_variant, reason = "most reports are events")]
 pub(super) enum Report {
     /// An event of the trace.
     Happened(Entry),

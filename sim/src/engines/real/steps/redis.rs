@@ -192,7 +192,9 @@ fn read_past(server: &RedisServer) -> Result<Past, ServerError> {
     let names = ["identity", "stamp", "watched", "longest"];
     let mut past = Past::default();
     for (field, value) in names.iter().zip(fields(server, PAST, &names)?) {
-        value.iter().for_each(|value| past.set(field, value));
+        if let Some(value) = value {
+            past.set(field, &value);
+        }
     }
     Ok(past)
 }
