@@ -39,7 +39,7 @@ fn a_promoted_replica_lags() {
     let entries = held(&with(&[at(LATER, 500, failover)]));
     let steps = steps(&entries);
     let of = |server| move |(_, step): &&(u64, StoreStep)| step.server == server;
-    let (before, after) =
+    let (_, after) =
         (steps.iter().rfind(of(0)).expect("asked"), steps.iter().find(of(1)).expect("asked"));
     // No request is answered between the failure and the promotion.
     assert!(after.0 >= LATER + 500);
