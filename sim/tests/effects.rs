@@ -96,7 +96,10 @@ fn every_kind_has_an_effect_unless_left_out() {
                 |event| matches!(event, Event::Effect { kind: of, .. } if *of != kind),
             );
             assert_eq!(others, 0, "{engine} {kind}");
-            assert_ne!(told(&with), told(&without), "{engine} {kind}");
+            // No decision rests on the store's clock: a step of it may change nothing that candidates do.
+            if !matches!(kind, FaultKind::StoreClockStep | FaultKind::StoreClockBack) {
+                assert_ne!(told(&with), told(&without), "{engine} {kind}");
+            }
         }
     }
 }

@@ -40,14 +40,13 @@ pub fn is_within_assumptions(plan: &Plan) -> bool {
     let bound = |node| i64::from(plan.settings_of(node).drift_ppm);
     let mut nodes = plan.nodes.iter().enumerate();
     plan.broken().iter().all(|broken| OTHERS.contains(broken))
-        && !plan.has(FaultKind::ClockStep)
         && nodes.all(|(node, of)| of.clock_rate_ppm.abs() <= bound(node))
 }
 
-/// The plan of a seed, with the kinds of faults that an audit's assumptions permit.
+/// The plan of a seed, with the kinds of faults that an audit's assumptions permit whatever else is drawn.
 pub fn plan(seed: u64) -> Plan {
     let permitted =
-        |kind: &FaultKind| !kind.is_beyond_the_assumptions() && *kind != FaultKind::ClockStep;
+        |kind: &FaultKind| !kind.is_beyond_the_assumptions() && *kind != FaultKind::StoreClockBack;
     let kinds: Vec<_> = Scope::Model.kinds().into_iter().filter(permitted).collect();
     swarm(seed, &kinds, Scope::Model)
 }

@@ -36,13 +36,15 @@ fn changes_from_outside_are_planted_and_what_breaks_nothing_survives() {
         fs::write(&path, text).unwrap();
         mutants(&["--engine", "model", "--patch", path.to_str().unwrap()])
     };
-    let diff = |line: &str| {
-        let file = "core/src/contract.rs";
-        let context = "     pub fn is_live(&self, now: Instant) -> bool {\n";
-        let old = "        !self.released && now < self.lease_end\n";
-        format!("--- a/{file}\n+++ b/{file}\n@@ -41,2 +41,2 @@\n{context}-{old}+{line}\n")
-    };
-    let (code, rows, said) = plant("wrong", &diff("        now < self.lease_end"));
+    let file = "core/src/contract.rs";
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let source = fs::read_to_string(root.join(file)).unwrap();
+    let old = "        !self.released && self.holder == holder && self.token == token";
+    let at = 1 + source.lines().position(|line| line == old).unwrap();
+    let diff =
+        |line: &str| format!("--- a/{file}\n+++ b/{file}\n@@ -{at} +{at} @@\n-{old}\n+{line}\n");
+    let wrong = diff("        self.holder == holder && self.token == token");
+    let (code, rows, said) = plant("wrong", &wrong);
     assert_eq!((code, &rows[0]["trials"][0]["end"]), (Some(0), &"by-properties".into()), "{said}");
     let (code, _, said) = plant("broken", &diff("        nonsense"));
     assert!(code == Some(64) && said.contains("broken does not build"), "{said}");

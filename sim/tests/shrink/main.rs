@@ -138,12 +138,12 @@ fn a_test_judges_as_the_run_was_judged() {
 #[cfg(feature = "turmoil")]
 #[test]
 fn the_turmoil_engine_shrinks_as_well() {
-    use tenure_sim::plan::{Fault, LinkFault, StoreFault, What, When};
+    use tenure_sim::plan::{ClockFault, Fault, LinkFault, When};
 
     let mut plan = swarm(2, &[FaultKind::Latency, FaultKind::Hold], Scope::Turmoil);
-    // Ends the lease of a leader that can't ask.
+    // A leader that can't ask believes in its lease for longer than others watch it.
     let ttl = plan.settings.ttl_ms;
-    let step = What::Store(StoreFault::StoreClockStep { by_ms: 2 * ttl.cast_signed() });
+    let step = ClockFault::ClockStep { by_ms: -2 * ttl.cast_signed() }.at(None);
     for (for_ms, what) in [(2 * ttl, LinkFault::Partition.at(None)), (0, step)] {
         plan.faults.push(Fault { when: When::AtMs(2 * ttl), for_ms, what });
     }

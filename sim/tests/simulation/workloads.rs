@@ -259,7 +259,7 @@ fn a_failure_tells_its_fault_and_the_events_before() {
     assert!(told.contains("Beyond the assumptions: "), "{told}");
     assert!(told.contains("never-back violated at "), "{told}");
     // As the command tells it, and not as the code has it.
-    assert!(told.contains("Store 0 at its ") && !told.contains("StoreStep"), "{told}");
+    assert!(told.contains("Store 0: ") && !told.contains("StoreStep"), "{told}");
 }
 
 /// Runs itself in a process of its own, and counts the panics there.

@@ -136,12 +136,12 @@ fn nine_requests_at_once_are_judged() {
     let handed_back = Asked::Release { token: 6 };
     let before =
         [at_once(1, 1, FIRST, granted(6)), at_once(1, 2, handed_back, Answer::Released)].concat();
-    let request = |node| if node == 1 { asks(6) } else { Asked::Renew { token: 6 } };
-    let answer = |node| if node == 1 { granted(7) } else { Answer::Superseded };
+    let request = |node| if node == 1 { asks(6) } else { RENEW };
+    let answer = |node| if node == 1 { granted(7) } else { RENEWED };
     let each = |does: &dyn Fn(u32) -> Event| (1..=9).rev().map(does).collect::<Vec<_>>();
     let ask = each(&|node| sent(n(node as usize), 3, request(node)));
-    // The store records eight refusals before the grant; they are right only after it.
-    let take = each(&|node| took(node, request(node), answer(node)));
+    // The store records eight renewals before the grant; they are right only after it.
+    let take = each(&|node| took(1, request(node), answer(node)));
     let reply = each(&|node| answered(n(node as usize), 3, answer(node)));
     is_linearizable(&[before.clone(), ask.clone(), take.clone(), reply.clone()]);
     // Without the grant no order explains them.
