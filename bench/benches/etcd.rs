@@ -23,9 +23,12 @@ use tokio::runtime::Runtime;
 /// Few, since each takes milliseconds: criterion asks for no more at a time.
 const TURN: u32 = 2;
 const AT_MOST: f64 = 1.10;
-/// About as long as the store's record.
-const VALUE: &str =
-    "tenure1 0123456789abcdef0123456789abcdef 3600 1795264407559814 8\nworker-710.0.0.7";
+/// As long as the store's.
+const LEADER: &str = "tenure2 0123456789abcdef0123456789abcdef";
+const RECORD: &str = "tenure2 0 1795264407559814 0123456789abcdef0123456789abcdef 1 0 - 0 86400000000000 86400000000000 \
+     - - 0 1795264407559814000 0 8\nworker-710.0.0.7:8080";
+/// The keys under which the election that is renewed has its lease and its record, and the past.
+const KEPT: [&str; 3] = ["raw/leader/kept", "raw/record/kept", "raw/past"];
 
 fn main() -> ExitCode {
     Session::run(Duration::from_millis(300), Duration::from_secs(3), run)
@@ -128,7 +131,8 @@ impl Bare {
         let mut client =
             Client::connect([format!("http://127.0.0.1:{port}")], Some(options)).await?;
         let lease = client.lease_grant(3_600, None).await?.id();
-        client.put("raw/leader/kept", VALUE, Some(PutOptions::new().with_lease(lease))).await?;
+        client.put(KEPT[0], LEADER, Some(PutOptions::new().with_lease(lease))).await?;
+        client.put(KEPT[1], RECORD, None).await?;
         let (keeper, answers) = client.lease_keep_alive(lease).await?;
         Ok(Self { client, keeper, answers })
     }
@@ -139,7 +143,7 @@ impl Bare {
         for _ in 0..count {
             self.keeper.keep_alive().await?;
             self.answers.message().await?;
-            kv.get("raw/leader/kept", None).await?;
+            kv.txn(Txn::new().and_then(KEPT.map(|name| TxnOp::get(name, None)))).await?;
         }
         Ok(started.elapsed())
     }
@@ -152,30 +156,28 @@ impl Bare {
         for number in 0..count {
             let names = [
                 format!("raw/leader/{number}"),
-                format!("raw/last/{number}"),
-                "raw/history".to_owned(),
-                "raw/quarantine".to_owned(),
+                format!("raw/record/{number}"),
+                KEPT[2].to_owned(),
             ];
-            let gets =
-                || names.iter().map(|name| TxnOp::get(name.as_str(), None)).collect::<Vec<_>>();
+            let names = names.each_ref().map(String::as_str);
+            let gets = || names.map(|name| TxnOp::get(name, None));
             let read = Txn::new().and_then(gets());
             let started = Instant::now();
             let lease = if reads == Reads::Some {
-                kv.txn(read).await?;
-                let both = (leases.grant(3_600, None), maintenance.status());
-                futures_util::try_join!(both.0, both.1)?.0.id()
+                let all = (kv.txn(read), leases.grant(3_600, None), maintenance.status());
+                futures_util::try_join!(all.0, all.1, all.2)?.1.id()
             } else {
                 leases.grant(3_600, None).await?.id()
             };
             let write = Txn::new()
                 .when([
-                    Compare::create_revision(names[0].as_str(), CompareOp::Equal, 0),
-                    Compare::mod_revision(names[1].as_str(), CompareOp::Greater, -1),
-                    Compare::mod_revision(names[2].as_str(), CompareOp::Equal, 0),
+                    Compare::mod_revision(names[0], CompareOp::Equal, 0),
+                    Compare::mod_revision(names[1], CompareOp::Greater, -1),
+                    Compare::mod_revision(names[2], CompareOp::Equal, 0),
                 ])
                 .and_then([
-                    TxnOp::put(names[0].as_str(), VALUE, Some(PutOptions::new().with_lease(lease))),
-                    TxnOp::put(names[1].as_str(), "tenure1 1795264407559814 1000", None),
+                    TxnOp::put(names[1], RECORD, None),
+                    TxnOp::put(names[0], LEADER, Some(PutOptions::new().with_lease(lease))),
                 ])
                 .or_else(gets());
             let answer = kv.txn(write).await?;

@@ -4,11 +4,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use tenure_core::contract::Record;
 use tenure_core::{
-    Candidate, Config, Input, Instant, Output, Reply, RequestId, Seed, Token, Unknown,
+    Candidate, Config, HolderId, Input, Instant, NameId, Output, Reply, RequestId, Seed, Sight,
+    Token, Unknown,
 };
 
-const ZERO: Duration = Duration::ZERO;
 const RESIGN: Input = Input::Resign { again_after: None };
 
 /// A candidate that has lived through some inputs.
@@ -21,7 +22,8 @@ struct Story {
 
 impl Story {
     fn begins() -> Self {
-        let candidate = Candidate::new(Config::normal(), Seed::new(1));
+        let name = NameId::from_bits(1);
+        let candidate = Candidate::new(Config::normal(), name, Seed::new(1));
         Self { candidate, now: Instant::ORIGIN + secs(100), last_sent: None }
     }
 
@@ -59,7 +61,7 @@ impl Story {
     }
 
     fn waits() -> Self {
-        Self::campaigns().answered(held())
+        Self::campaigns().answered(Reply::Not(held(1)))
     }
 
     fn leads() -> Self {
@@ -78,9 +80,11 @@ fn moments() -> Vec<(&'static str, Story, Input)> {
     let resigned = leads.clone().then(RESIGN);
     let releases = resigned.clone().then(Input::Drained);
     let grant = campaigns.answer(Ok(granted()));
-    let refusal = campaigns.answer(Ok(held()));
+    let refusal = campaigns.answer(Ok(Reply::Not(held(1))));
     let failure = campaigns.answer(Err(Unknown));
-    let renewal = renews.answer(Ok(Reply::Renewed));
+    let looks = waits.clone().at_deadline().then(Input::Wake).after(Duration::from_millis(1));
+    let [unchanged, renewed] = [1, 2].map(|number| looks.answer(Ok(Reply::At(held(number)))));
+    let renewal = renews.answer(Ok(Reply::Renewed { asked: None, wanted: None, past: None }));
     let loss = renews.answer(Ok(Reply::Superseded { last: Token::new(8) }));
     let release = releases.answer(Ok(Reply::Released));
     vec![
@@ -90,7 +94,9 @@ fn moments() -> Vec<(&'static str, Story, Input)> {
         ("campaigning: unknown outcome", campaigns, failure),
         ("waiting: wake that changes nothing", waits.clone(), Input::Wake),
         ("waiting: hint", waits.clone(), Input::Hint),
-        ("waiting: wake that tries again", waits.at_deadline(), Input::Wake),
+        ("waiting: wake that looks", waits.clone().at_deadline(), Input::Wake),
+        ("looking: renewed meanwhile", looks.clone(), renewed),
+        ("looking: not renewed", looks, unchanged),
         ("leading: wake that changes nothing", leads.clone(), Input::Wake),
         ("leading: wake that renews", leads.clone().at_deadline(), Input::Wake),
         ("leading: renewed", renews.clone(), renewal),
@@ -137,11 +143,26 @@ fn machine(criterion: &mut Criterion) {
 }
 
 fn granted() -> Reply {
-    Reply::Granted { token: Token::new(7).expect("not zero"), wait: ZERO }
+    Reply::Granted { token: Token::new(7).expect("not zero") }
 }
 
-fn held() -> Reply {
-    Reply::Held { token: Token::new(6).expect("not zero"), remaining: secs(8), ttl: secs(15) }
+/// A lease of another candidate, as its request of that number has left it.
+fn held(number: u64) -> Sight {
+    let token = Token::new(6).expect("not zero");
+    let record = Record {
+        token,
+        holder: HolderId::from_bits(2),
+        number: RequestId::new(number).expect("not zero"),
+        released: false,
+        reservation: None,
+        ttl: secs(15),
+        quarantine: secs(15),
+        wanted: None,
+        asked: None,
+        written: Instant::ORIGIN + secs(95),
+    };
+    let now = Instant::ORIGIN + secs(100);
+    Sight { last: Some(token), record: Some(record), past: None, now }
 }
 
 const fn secs(count: u64) -> Duration {

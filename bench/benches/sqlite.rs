@@ -89,7 +89,7 @@ struct Bare {
 struct Work {
     connection: Connection,
     /// Another one in every transaction: SQLite does not write values that are the same as before.
-    lease_end: Cell<i64>,
+    number: Cell<i64>,
 }
 
 fn statement(name: &str) -> &'static str {
@@ -101,7 +101,7 @@ impl Bare {
         let connection = Connection::open(file)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        let work = Work { connection, lease_end: Cell::new(4_000_000_000_000_000) };
+        let work = Work { connection, number: Cell::new(4_000_000_000_000_000) };
         let keys = Lease::numbered(TURN).into_iter().map(|lease| lease.key).collect();
         Ok(Self { keys, work: Some(work) })
     }
@@ -155,35 +155,35 @@ impl Work {
 
     fn acquire(&self, key: &str) -> rusqlite::Result<()> {
         self.in_transaction(|| {
-            self.select("history", &[])?;
+            self.select("past", &[])?;
             self.select("election", &[&key])?;
-            let (end, ttl) = (self.later(), 86_400_000_000_i64);
-            let holder = HOLDER.to_bits().to_be_bytes();
+            let (number, ttl) = (self.next(), 86_400_000_000_i64);
+            let (holder, metadata) = (HOLDER.to_bits().to_be_bytes(), METADATA.as_bytes());
             self.execute(
                 "grant",
-                params![key, end, holder, end, ttl, ttl, false, NAME, METADATA.as_bytes(), end],
+                params![key, number, holder, number, false, ttl, ttl, number, NAME, metadata],
             )
         })
     }
 
     fn renew(&self, key: &str) -> rusqlite::Result<()> {
         self.in_transaction(|| {
-            self.select("history", &[])?;
+            self.select("past", &[])?;
             self.select("election", &[&key])?;
-            let (end, ttl) = (self.later(), 86_400_000_000_i64);
-            self.execute("change", params![key, end, ttl, false, end])
+            let number = self.next();
+            self.execute("renew", params![key, number, number])
         })
     }
 
     fn observe(&self, key: &str) -> rusqlite::Result<()> {
         let _snapshot = Transaction::new_unchecked(&self.connection, Deferred)?;
-        self.select("history", &[])?;
+        self.select("past", &[])?;
         self.select("election", &[&key])
     }
 
-    fn later(&self) -> i64 {
-        self.lease_end.set(self.lease_end.get() + 1_000);
-        self.lease_end.get()
+    fn next(&self) -> i64 {
+        self.number.set(self.number.get() + 1_000);
+        self.number.get()
     }
 
     fn in_transaction(&self, step: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use tenure::store::{Key, Profile, Reply, Request, Store};
+use tenure::store::{Acquire, Key, Profile, Reply, Request, RequestId, Store};
 use tenure::{HolderId, Token};
 
 /// The holder of every lease.
@@ -66,6 +66,8 @@ pub struct Lease {
     pub last: Option<Token>,
     /// Whether the lease was not released since.
     pub live: bool,
+    /// The number of the next request. It grows with each: a renewal with an older number would write nothing.
+    pub number: RequestId,
 }
 
 impl Lease {
@@ -75,7 +77,7 @@ impl Lease {
     /// Never: its key is short.
     pub fn new(number: u32) -> Self {
         let key = Key::new(format!("election-{number:03}")).expect("a short key");
-        Self { key, last: None, live: false }
+        Self { key, last: None, live: false, number: RequestId::new(1).expect("not zero") }
     }
 
     /// That many of them.
@@ -83,22 +85,37 @@ impl Lease {
         (0..count).map(Self::new).collect()
     }
 
-    /// The request of that operation.
+    /// What the record tells of the candidate.
     ///
     /// # Panics
     /// Never: the name and the metadata are short.
+    pub fn profile() -> Profile {
+        Profile::new(NAME, METADATA).expect("a short profile")
+    }
+
+    /// The request of that operation.
     pub fn request(&self, operation: Operation) -> Request {
         let token = self.last.unwrap_or(Token::FIRST);
         match operation {
-            Operation::Acquire | Operation::AcquireAgain => Request::Acquire {
-                holder: HOLDER,
-                seen: self.last,
-                ttl: TTL,
-                quarantine: TTL,
-                profile: Profile::new(NAME, METADATA).expect("a short profile"),
-            },
-            Operation::Renew => Request::Renew { holder: HOLDER, token, ttl: TTL },
-            Operation::Release => Request::Release { holder: HOLDER, token },
+            Operation::Acquire | Operation::AcquireAgain => {
+                let profile = Self::profile();
+                let asks = Acquire {
+                    holder: HOLDER,
+                    number: self.number,
+                    seen: self.last,
+                    lost: None,
+                    mark: None,
+                    stamp: None,
+                    ttl: TTL,
+                    quarantine: TTL,
+                    name: profile.name_id(),
+                };
+                Request::Acquire { asks, profile }
+            }
+            Operation::Renew => {
+                Request::Renew { holder: HOLDER, token, number: self.number, stamp: None }
+            }
+            Operation::Release => Request::Release { holder: HOLDER, token, reservation: None },
             Operation::Observe => Request::Observe,
         }
     }
@@ -109,15 +126,16 @@ impl Lease {
     /// If the operation did not do what it was measured for.
     pub fn note(&mut self, operation: Operation, reply: &Reply) {
         match (operation, reply) {
-            (Operation::Acquire, Reply::Granted { token, .. }) if Some(*token) > self.last => {
+            (Operation::Acquire, Reply::Granted { token }) if Some(*token) > self.last => {
                 (self.last, self.live) = (Some(*token), true);
             }
-            (Operation::AcquireAgain, Reply::Granted { token, .. })
-                if Some(*token) == self.last => {}
-            (Operation::Renew, Reply::Renewed) | (Operation::Observe, Reply::Held(_)) => {}
+            (Operation::AcquireAgain, Reply::Granted { token }) if Some(*token) == self.last => {}
+            (Operation::Renew, Reply::Renewed { .. }) => {}
+            (Operation::Observe, Reply::At(shown)) if shown.sight.last == self.last => {}
             (Operation::Release, Reply::Released) => self.live = false,
             _ => panic!("{operation:?} was answered {reply:?}"),
         }
+        self.number = RequestId::new(self.number.get() + 1).expect("not zero");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::rival::Renewal;
 use crate::settings::Settings;
 
-/// Long enough that a lease outlives the measurements of `redis-benchmark` that begin while it is live.
+/// Long enough that nothing is lost while the server has twice as much to do as it can.
 const TTL: Duration = Duration::from_secs(15);
 const CAPTURED_WITHIN: Duration = Duration::from_secs(10);
 /// How many times what the server gives the elections need.

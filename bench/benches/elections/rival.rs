@@ -1,4 +1,7 @@
 //! `redis-benchmark`, which sends the driver's own renewals as fast as the server answers them.
+//!
+//! It sends the same command again and again, and a renewal with the same number writes nothing. So it calls the same
+//! script with one comparison changed: that one takes the same number again, and does as much as for a higher one.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -20,8 +23,12 @@ const DEPTHS: [u32; 3] = [16, 64, 256];
 const DRAWN: &str = "__rand_int__";
 /// Of an EVALSHA, before its keys: the command, the digest, and how many keys.
 const BEFORE_KEYS: usize = 3;
-/// Of each lease that a call renews: holder, token, TTL.
-const ARGUMENTS: usize = 3;
+/// Of each lease that a call renews: holder, token, number, watched stamp, for how long.
+const ARGUMENTS: usize = 5;
+/// Which of them is the number, and one above all that the driver has sent.
+const NUMBER: (usize, &str) = (2, "9000000000000000");
+/// What the script compares, and what its copy does.
+const COMPARED: [&str; 2] = ["tonumber(id) > last", "tonumber(id) >= last"];
 
 /// Renewals of one call, as the driver sent them or made of these.
 pub(crate) struct Renewal {
@@ -44,18 +51,20 @@ impl Renewal {
     /// The next renewal that the server receives: MONITOR shows each command word for word.
     pub(crate) fn capture(port: u16, within: Duration) -> Outcome<Self> {
         let began = Instant::now();
-        let digests = digests(port)?;
+        let [digest, takes_again] = digests(port)?;
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_read_timeout(Some(within))?;
         stream.write_all(b"MONITOR\r\n")?;
         for line in BufReader::new(stream).lines() {
-            let words = words(&line?);
-            let is_renewal = words.first().is_some_and(|word| word.eq_ignore_ascii_case("EVALSHA"))
-                && words
-                    .get(1)
-                    .is_some_and(|sha| digests.iter().any(|known| sha == known.as_str()));
-            if is_renewal {
-                return Ok(Self { words, drawn: 0 });
+            let mut words = words(&line?);
+            if words.get(1).is_some_and(|sha| *sha == *digest) {
+                words[1] = takes_again.into();
+                let mut renewal = Self { words, drawn: 0 };
+                let first = BEFORE_KEYS + renewal.keys()? + NUMBER.0;
+                for number in renewal.words.iter_mut().skip(first).step_by(ARGUMENTS) {
+                    *number = NUMBER.1.into();
+                }
+                return Ok(renewal);
             }
             if began.elapsed() > within {
                 break;
@@ -67,9 +76,10 @@ impl Renewal {
     /// As many renewals a call, of the leases of all these elections. Each of them becomes a copy of one that the call
     /// renews, since `redis-benchmark` draws numbers for keys, but not the holders that belong to them.
     pub(crate) fn of_all(&self, port: u16, elections: usize) -> Outcome<Self> {
-        let keys: usize = self.word(BEFORE_KEYS - 1)?.parse()?;
+        // The last key is the past's.
+        let (keys, leases) = (self.keys()?, self.keys()? - 1);
         // All keys of the group have the same length; the election that opened it has another.
-        let place = (0..keys)
+        let place = (0..leases)
             .find(|place| self.word(BEFORE_KEYS + place).is_ok_and(|key| number_in(key).is_some()))
             .ok_or("the call renews none of the elections")?;
         let record = self.word(BEFORE_KEYS + place)?;
@@ -88,9 +98,16 @@ impl Renewal {
         let arguments = self.words.get(first_argument..first_argument + ARGUMENTS);
         let arguments = arguments.ok_or("a lease without its arguments")?;
         let mut words = self.words[..BEFORE_KEYS].to_vec();
-        words.extend(vec![OsString::from(record.replace(number, DRAWN)); keys]);
-        words.extend((0..keys).flat_map(|_| arguments.iter().cloned()));
+        words.extend(vec![OsString::from(record.replace(number, DRAWN)); leases]);
+        words.push(self.words[BEFORE_KEYS + leases].clone());
+        words.extend((0..leases).flat_map(|_| arguments.iter().cloned()));
+        words.extend(self.words.last().cloned());
         Ok(Self { words, drawn: elections })
+    }
+
+    /// How many keys the call names.
+    fn keys(&self) -> Outcome<usize> {
+        Ok(self.word(BEFORE_KEYS - 1)?.parse()?)
     }
 
     fn word(&self, place: usize) -> Outcome<&str> {
@@ -101,7 +118,7 @@ impl Renewal {
     /// The rate of this renewal over one connection, at the best depth of its pipeline; that many calls each.
     ///
     /// # Errors
-    /// If the server did not carry them out: the lease has ended.
+    /// If the server did not carry them out: the lease is another tenure's.
     pub(crate) fn rate(&self, port: u16, calls: u32) -> Outcome<Rate> {
         let client = redis::Client::open(("127.0.0.1", port))?;
         let mut connection = client.get_connection()?;
@@ -146,16 +163,16 @@ fn number_in(record: &str) -> Option<&str> {
     parts.find(|digits| digits.len() == DRAWN.len())
 }
 
-/// The digests of the scripts that renew, and do nothing else.
-fn digests(port: u16) -> Outcome<Vec<String>> {
-    let mut connection = redis::Client::open(("127.0.0.1", port))?.get_connection()?;
-    let mut digests = Vec::new();
-    for (name, text) in SCRIPTS {
-        if name.starts_with("renew") && name != "renew_and_compare" {
-            digests.push(redis::cmd("SCRIPT").arg("LOAD").arg(text).query(&mut connection)?);
-        }
+/// The digests of the script that renews, and of its copy that takes the same number again.
+fn digests(port: u16) -> Outcome<[String; 2]> {
+    let (_, text) = SCRIPTS.into_iter().find(|(name, _)| *name == "renew").ok_or("no script")?;
+    let takes_again = text.replace(COMPARED[0], COMPARED[1]);
+    if takes_again == text {
+        return Err(format!("the script does not compare {:?}", COMPARED[0]).into());
     }
-    Ok(digests)
+    let mut connection = redis::Client::open(("127.0.0.1", port))?.get_connection()?;
+    let mut load = |text: &str| redis::cmd("SCRIPT").arg("LOAD").arg(text).query(&mut connection);
+    Ok([load(text)?, load(&takes_again)?])
 }
 
 /// The words of a command in a line of MONITOR: each in quotes, with escapes.

@@ -44,7 +44,7 @@ impl Place {
         Ok(at - began)
     }
 
-    /// From the end of a crashed leader's lease to the successor's election.
+    /// From a TTL after the last renewal of a crashed leader to the successor's election.
     pub(crate) async fn takeover(&self, run: u32) -> Outcome<Duration> {
         let (key, config) = (format!("takeover:{run}"), self.configs[1]);
         let (leader, driver) = Candidate::builder((self.connect)(), &key).config(config).build()?;
@@ -55,12 +55,11 @@ impl Place {
         driving.abort();
         // What was on its way has arrived by then.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let asked = Instant::now();
-        let incumbent = standby.incumbent().await?.ok_or("the lease has ended already")?;
-        let lease_end = asked + incumbent.remaining;
+        let incumbent = standby.incumbent().await?.ok_or("the leader is gone already")?;
+        let ends = Instant::now() + incumbent.ttl.saturating_sub(incumbent.renewed_ago);
         let at = elected.await??;
         standby.stop().await?;
-        Ok(at.saturating_duration_since(lease_end))
+        Ok(at.saturating_duration_since(ends))
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) trait Client {
 pub(crate) fn reply((word, number): (String, Option<i64>)) -> Option<Reply> {
     let token = number.and_then(|number| u64::try_from(number).ok()).and_then(Token::new);
     Some(match (&*word, token) {
-        ("granted", Some(token)) => Reply::Granted { token, wait: std::time::Duration::ZERO },
-        ("renewed", _) => Reply::Renewed,
+        ("granted", Some(token)) => Reply::Granted { token },
+        ("renewed", _) => Reply::Renewed { asked: None, wanted: None, past: None },
         ("released", _) => Reply::Released,
         ("not_held", _) => Reply::NotHeld,
         _ => return None,

@@ -69,11 +69,9 @@ impl<S: Store, C: Client> Subject<S, C> {
 
     /// Brings the lease that [`both`](Self::both) uses into the state that the operation needs.
     pub(crate) async fn prepare_one(&mut self, operation: Operation) {
+        // A connection's first request has other words: it compares the server with the past.
+        self.elections.measure(Operation::Acquire, 1).await;
         self.elections.prepare(operation, 1).await;
-        if operation == Operation::Renew {
-            // A connection's first renewal is another script's: it compares the server with the history.
-            self.elections.perform(operation, 0..1).await;
-        }
     }
 
     async fn raw(

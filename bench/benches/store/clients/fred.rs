@@ -57,7 +57,7 @@ impl Client for RawFred {
 
     fn read(answer: Value) -> (String, Option<i64>) {
         let Value::Array(mut fields) = answer else { panic!("not a script's answer: {answer:?}") };
-        // A call of renewals has an answer for each.
+        // A script that many elections may share has an answer for each.
         if let [Value::Array(only)] = &mut fields[..] {
             fields = std::mem::take(only);
         }
