@@ -53,12 +53,16 @@ fn suits_etcd(plan: &mut Value) {
 }
 
 fn replayed(store: &str, faults: &Value) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("plan.json");
     let mut plan = plan_of(faults);
     if store.starts_with("etcd") {
         suits_etcd(&mut plan);
     }
+    replayed_plan(store, &plan)
+}
+
+fn replayed_plan(store: &str, plan: &Value) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.json");
     std::fs::write(&path, plan.to_string()).unwrap();
     let plan = ["--plan", path.to_str().unwrap()];
     let judged = ["--properties", JUDGED, "--events", "100000"];

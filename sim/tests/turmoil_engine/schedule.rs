@@ -1,5 +1,7 @@
 //! A plan means the same in both engines.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{
@@ -66,7 +68,7 @@ fn both_engines_keep_every_rule_of_the_schedule() {
 
 #[test]
 fn drawn_faults_of_named_nodes_are_ordered_alike() {
-    let (mut compared, mut kinds) = (0, std::collections::BTreeSet::new());
+    let (mut compared, mut kinds) = (0, BTreeSet::new());
     for seed in 0..25 {
         let drawn = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
         let is_named = |fault: &Fault| {
@@ -82,23 +84,31 @@ fn drawn_faults_of_named_nodes_are_ordered_alike() {
     assert!(compared > 150 && kinds.len() >= 12, "{compared} of {kinds:?}");
 }
 
-/// The number of renewals of a run's last tenure in the recovery phase.
+/// The number of renewals, in the recovery phase, of a tenure that leads at the end of the run.
+///
+/// It need not be the one that began to lead last: a machine that is restored from a snapshot leads again in an old one.
 fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
     let outcome = engine.run(plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
     let entries = outcome.trace.entries();
-    let last = entries.iter().rev().find_map(|entry| match entry.event {
-        Event::Leads { token, .. } => Some(token),
-        _ => None,
-    })?;
-    let renewed = |entry: &&Entry| {
-        entry.at > plan.calm_from()
-            && matches!(entry.event, Event::Renewed { token, .. } if token == last)
+    let mut leads = BTreeMap::new();
+    for entry in entries {
+        match entry.event {
+            Event::Leads { who, token } => drop(leads.insert(who, token)),
+            Event::LeadsNoMore { who } | Event::Crashed { who } => drop(leads.remove(&who)),
+            _ => (),
+        }
+    }
+    let renewed = |of: u64| {
+        let in_recovery = entries.iter().filter(|entry| entry.at > plan.calm_from());
+        let is_of =
+            |entry: &&Entry| matches!(entry.event, Event::Renewed { token, .. } if token == of);
+        in_recovery.filter(is_of).count()
     };
-    Some(entries.iter().filter(renewed).count())
+    leads.into_values().map(renewed).max()
 }
 
 #[test]
-fn the_last_tenure_is_renewed_twice() {
+fn the_tenure_at_the_end_is_renewed_twice() {
     for (engine, seeds) in [(Engine::Model, 300), (Engine::Turmoil, 20)] {
         for seed in 0..seeds {
             let plan = swarm(seed, &FaultKind::ALL, engine.scope());
