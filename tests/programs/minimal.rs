@@ -16,7 +16,7 @@ fn start(folder: &Path) -> Program {
 fn the_first_leader_waits_and_a_killed_one_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let first = start(folder.path());
-    first.says("the lease is granted, but the store is new");
+    first.says("the store is new to this prefix");
     let before = first.number(LEADS);
     let mut second = start(folder.path());
     second.says("another candidate has the lease");

@@ -114,8 +114,9 @@ fn times_that_would_overflow_are_refused() {
         refused(&["check", &end], &["field \"end\" is", "must be at most 4611686018427387904"]);
     }
     let lease = changed(&folder, |lines| {
-        let kept =
-            lines.iter_mut().find_map(|line| line["event"]["store"]["after"].as_object_mut());
+        let kept = lines.iter_mut().find_map(|line| {
+            line.pointer_mut("/event/store/after").filter(|kept| kept.is_object())
+        });
         kept.unwrap()["lease_ends"] = (INSTANT_MOST + 1).into();
     });
     refused(&["check", &lease], &["field \"lease_ends\" is"]);

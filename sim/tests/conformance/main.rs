@@ -196,7 +196,7 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.push = false), [Row::LeastTtl, Row::Hints]);
     assert_eq!(skipped(|traits| traits.messages = false), [Row::LeastTtl, Row::NoLeader]);
     assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), and(Row::TokenFloor));
-    let marks = [Row::Taken, Row::OlderRenewal, Row::StaysHeld, Row::Age];
+    let marks = [Row::Taken, Row::OlderRenewal, Row::StaysHeld, Row::Age, Row::LeaderWatches];
     assert_eq!(skipped(|traits| traits.ends_leases = true), marks);
     let of_fate = skipped(|traits| traits.history = HistoryKind::SharesFate);
     assert_eq!(of_fate[1..], PAST);

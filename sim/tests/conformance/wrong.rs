@@ -206,7 +206,8 @@ impl Server {
     }
 
     fn step(&self, key: &Key, request: Request) -> Reply {
-        let first = !self.is_used.swap(true, Ordering::SeqCst);
+        // An observer examines nothing.
+        let first = request != Request::Observe && !self.is_used.swap(true, Ordering::SeqCst);
         let mut kept = self.kept.lock().unwrap();
         let Kept { identity, steps, past, elections } = &mut *kept;
         *steps += 1;

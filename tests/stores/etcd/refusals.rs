@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure::store::etcd::Etcd;
-use tenure::store::{Reply, Request, StoreErrorKind};
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::{EtcdCluster, EtcdGrpcProxy, EtcdServer};
 
 use super::support::{
@@ -88,8 +88,11 @@ async fn a_full_server_renews_but_grants_nothing() {
         }
     }
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
-    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
-    refuses(&store, &[acquire(2, Some(token))], StoreErrorKind::Full).await;
+    // A release writes that the lease was given back.
+    refuses(&store, &[release(1, token)], StoreErrorKind::Full).await;
+    let other = Key::new("other").unwrap();
+    let error = store.call(&other, acquire(2, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

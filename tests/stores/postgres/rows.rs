@@ -34,7 +34,8 @@ pub(crate) fn trusting() -> Place {
 
 pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
     let sql = match mishap {
-        Mishap::RecordsLost => "TRUNCATE tenure.leases",
+        // A table that was truncated is another one.
+        Mishap::RecordsLost => "DELETE FROM tenure.leases",
         Mishap::OtherServer => "UPDATE tenure.leases_past SET identity = ''another''",
         Mishap::PastLost => "DELETE FROM tenure.leases_past",
         Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_past",

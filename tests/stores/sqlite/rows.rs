@@ -44,7 +44,7 @@ fn of(connect: fn(&Folder) -> Sqlite) -> Place {
         .suffering(&Mishap::ALL, suffer)
         .slowed(slow)
         // It has none.
-        .skipping(&[Row::Messages, Row::OwnMessages, Row::NoLeader])
+        .skipping(&[Row::Messages, Row::OwnMessages, Row::NoLeader, Row::LeastTtl])
         .place()
 }
 

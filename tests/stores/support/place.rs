@@ -38,7 +38,8 @@ impl Place {
             suffer: Box::new(|_| Err(Unsupported)),
             slow: Box::new(|_| Err(Unsupported)),
             trusts: false,
-            skips: &[],
+            // About servers that end leases.
+            skips: &[Row::LeastTtl],
         };
         Building { servers, place }
     }

@@ -180,9 +180,18 @@ impl Row {
         )
     }
 
-    /// What a server that ends leases does not keep: it has no marks.
+    /// What a server that ends leases does not keep: renewals leave its records as they are.
     pub(super) const fn is_about_marks(self) -> bool {
-        matches!(self, Self::Taken | Self::OlderRenewal | Self::StaysHeld | Self::Age)
+        matches!(
+            self,
+            Self::Taken
+                | Self::OlderRenewal
+                | Self::StaysHeld
+                | Self::Age
+                | Self::Asked
+                | Self::LeaderWatches
+                | Self::Differential
+        )
     }
 
     pub(super) const fn is_about_the_past(self) -> bool {

@@ -10,6 +10,7 @@
 mod model;
 mod requests;
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
@@ -84,12 +85,18 @@ async fn ask<H: Harness>(
     let in_call = u64::try_from(kind.in_call(&probe.traits)).unwrap_or(TOGETHER).min(TOGETHER);
     let is_alone = in_call < 2 || model.at.first || requests.draw.chance(3, 4);
     let many = if is_alone { 1 } else { requests.draw.within(2..=in_call) };
-    let asked: Vec<(usize, Request)> = (0..many)
+    let mut asked: Vec<(usize, Request)> = (0..many)
         .map(|_| {
             let election = requests.draw.pick(&[0, 1, 2]);
             (election, requests.draw(probe, model, (election, kind)))
         })
         .collect();
+    // No driver renews one tenure twice in one call, whose steps have no order.
+    let mut renewed = BTreeSet::new();
+    asked.retain(|(election, request)| match request {
+        Request::Renew { token, .. } => renewed.insert((*election, *token)),
+        _ => true,
+    });
     let calls = asked.iter().map(|(election, asked)| (elections[*election].clone(), asked.clone()));
     let replies = if is_alone {
         let mut replies = Vec::new();

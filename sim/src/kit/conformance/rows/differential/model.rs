@@ -9,7 +9,7 @@ use tenure_core::contract::{self, FOREVER, Moment, Past, Record};
 use tenure_core::{Request, Sight, Stamp, Transition, UnwatchedPast};
 
 use crate::conformance::Mishap;
-use crate::conformance::probe::{Found, broken, must, profile_of};
+use crate::conformance::probe::{Found, broken, must, profile_of, without_time};
 
 /// Until the store tells the stamp of a past, it has one of these, which no store makes.
 const UNTOLD: u128 = u128::MAX << 32;
@@ -133,7 +133,6 @@ impl Model {
 
     /// Compares what an observer is told.
     pub(super) fn shows(&mut self, election: usize, reply: &Reply) -> Found<()> {
-        self.at.first = false;
         let Reply::At(shown) = reply else {
             return broken(format!("{reply:?} is no answer to an observer"));
         };
@@ -196,8 +195,4 @@ fn without_hints(reply: tenure_core::Reply) -> tenure_core::Reply {
 
 fn without_times(sight: Sight) -> Sight {
     Sight { now: Instant::ORIGIN, record: sight.record.map(without_time), ..sight }
-}
-
-fn without_time(record: Record) -> Record {
-    Record { written: Instant::ORIGIN, ..record }
 }
