@@ -10,6 +10,10 @@ use crate::time::{Instant, Span};
 
 /// What can happen to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a box would need an allocator, and inputs are not kept"
+)]
 pub enum Input {
     /// Take part in the election from now on. Nothing changes for a candidate that already does.
     Campaign,

@@ -118,7 +118,7 @@ fn watched(watch: WatchedStamp) -> Fields<2> {
 }
 
 /// An object, or `null`.
-fn object<'a, const N: usize>(fields: Option<&'a Fields<N>>) -> Value<'a> {
+fn object<const N: usize>(fields: Option<&Fields<N>>) -> Value<'_> {
     fields.map_or(Value::Null, |fields| Value::Object(fields))
 }
 

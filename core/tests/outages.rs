@@ -59,7 +59,7 @@ impl Life {
     }
 
     /// Two requests without an answer, and two with one.
-    fn outage(&mut self, answers: [Reply; 2]) {
+    fn outage(&mut self, answers: &[Reply; 2]) {
         let since = self.next_request();
         assert_eq!(self.answer(Err(Unknown)), [Event::StoreUnavailable { since }]);
         assert_eq!(self.answer(Err(Unknown)), []);
@@ -73,8 +73,8 @@ const GRANTED: Reply = Reply::Granted { token: Token::FIRST };
 fn outages_are_reported_while_waiting() {
     let mut life = Life::new();
     assert_eq!(life.feed(Input::Campaign), []);
-    life.outage([held(Token::FIRST); 2]);
-    life.outage([held(Token::FIRST); 2]);
+    life.outage(&[held(Token::FIRST); 2]);
+    life.outage(&[held(Token::FIRST); 2]);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn outages_are_reported_while_leading() {
     let mut life = Life::new();
     life.feed(Input::Campaign);
     assert_eq!(life.answer(Ok(GRANTED)), []);
-    life.outage([RENEWED; 2]);
-    life.outage([RENEWED; 2]);
+    life.outage(&[RENEWED; 2]);
+    life.outage(&[RENEWED; 2]);
     let since = life.next_request();
     assert_eq!(life.answer(Err(Unknown)), [Event::StoreUnavailable { since }]);
     let superseded = Reply::Superseded { last: Some(Token::FIRST) };

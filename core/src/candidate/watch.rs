@@ -110,15 +110,16 @@ impl PastWatch {
     /// An acquire of a candidate that knows more than the store has told the store of the loss.
     pub(super) fn take_in(&mut self, now: Instant, seen: Option<Token>, answer: &Answer) -> bool {
         let Answer { last, past, to_acquire } = *answer;
-        let stamped = self.is_told(now, past);
+        let begins = self.is_told(now, past);
         let loss = (last < seen).then_some(Loss { last });
-        let lost = loss.is_some() && self.loss != loss;
+        let is_news = loss.is_some() && self.loss != loss;
         self.loss = loss;
-        if lost {
+        if is_news {
             self.since = now;
         }
-        self.unreported = !self.told && !to_acquire && (lost || self.unreported && loss.is_some());
-        stamped || lost
+        self.unreported =
+            !self.told && !to_acquire && (is_news || self.unreported && loss.is_some());
+        begins || is_news
     }
 
     /// The same of an answer to a leader. Says whether the stamp is new.

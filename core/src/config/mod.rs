@@ -225,7 +225,7 @@ impl Config {
         let interval = self.renew_interval();
         let known = if age <= interval { age } else { Duration::ZERO };
         let lag = (interval / 100).min(Duration::from_millis(10));
-        interval * u32::from(self.look_every.get()) - known + lag
+        (interval * u32::from(self.look_every.get())).saturating_sub(known) + lag
     }
 
     /// How long after a look that found no renewal the next one follows, at first.

@@ -33,9 +33,9 @@ fn a_lease_is_taken_by_its_mark_alone() {
         let sight = store.at(9_000).refused(Acquire { mark: other, ..by(BERT, Some(token)) });
         assert_eq!((sight.last, sight.record), (Some(token), store.record));
     }
-    let taken = store.at(1_000).granted(Acquire { mark: Some(mark), ..by(BERT, None) });
-    assert_eq!(taken, token.next(), "whatever the clock shows");
-    assert_eq!(store.renew(ANNA, token, 6), Reply::Superseded { last: Some(taken) });
+    let next = store.at(1_000).granted(Acquire { mark: Some(mark), ..by(BERT, None) });
+    assert_eq!(next, token.next(), "whatever the clock shows");
+    assert_eq!(store.renew(ANNA, token, 6), Reply::Superseded { last: Some(next) });
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn file() -> Option<BufWriter<File>> {
 pub(crate) fn fresh() -> Stamp {
     static STAMPS: AtomicU64 = AtomicU64::new(0);
     let number = STAMPS.fetch_add(1, Ordering::Relaxed);
-    Stamp::from_bits(u128::from(std::process::id()) << 64 | u128::from(number) + 1)
+    Stamp::from_bits(u128::from(std::process::id()) << 64 | (u128::from(number) + 1))
 }
 
 /// Carries out a request, and writes every `each`th down.

@@ -282,7 +282,9 @@ impl Driver {
     fn step(&mut self, id: ElectionId, input: Input) {
         if self.world.was_suspended() {
             let all: Vec<ElectionId> = self.elections.keys().copied().collect();
-            all.into_iter().for_each(|id| self.take(id, Input::Resumed));
+            for id in all {
+                self.take(id, Input::Resumed);
+            }
         }
         self.take(id, input);
     }

@@ -32,7 +32,8 @@ pub(crate) struct Election {
     pub(crate) record: Option<Record>,
     /// The etcd lease of the live lease.
     pub(crate) lease: Option<i64>,
-    /// By which revisions the keys of the leader and of the record were written.
+    /// By which revisions the keys of the leader and of the record were written: compared as a part of the whole.
+    #[allow(dead_code, reason = "shown when a difference is found")]
     pub(crate) written: (i64, i64),
 }
 

@@ -126,11 +126,11 @@ impl World {
             1 => self.server.restart_empty().unwrap(),
             2 => self.delete("replay/").await,
             3 => self.delete(kept::PAST).await,
-            4 => drop(self.changes_past(|words| words[1] = "5ca1ab1e".to_owned()).await),
+            4 => drop(self.changes_past(|words| "5ca1ab1e".clone_into(&mut words[1])).await),
             5 => {
                 // The log of a restored snapshot is shorter than one that was noted.
                 self.is_shorter =
-                    self.changes_past(|words| words[7] = "1000000000000".to_owned()).await;
+                    self.changes_past(|words| "1000000000000".clone_into(&mut words[7])).await;
             }
             6 => {
                 let key = KEYS[self.draw.below(3)];
@@ -202,10 +202,10 @@ impl World {
     /// The past as the contract has it.
     fn known(&self, kept: &Kept) -> Option<Past> {
         let mut past = kept.past;
-        if self.is_shorter {
-            if let Some(past) = &mut past {
-                past.identity = u128::MAX;
-            }
+        if self.is_shorter
+            && let Some(past) = &mut past
+        {
+            past.identity = u128::MAX;
         }
         past
     }

@@ -91,14 +91,14 @@ const STAMPED: &str =
 async fn a_request_acts_on_the_row_that_it_compared() {
     let race = Race::new();
     let token = race.anna_leads().await;
-    let taken = Token::new(token.get() + 5);
+    let next = Token::new(token.get() + 5);
     let reply = race.while_changing(RENEWED, takes(token)).await;
     assert!(
         matches!(reply, Reply::Not(_)),
         "a lease that is renewed meanwhile is taken: {reply:?}"
     );
     let reply = race.while_changing(TAKEN, renewal(token)).await;
-    assert_eq!(reply, Reply::Superseded { last: taken });
+    assert_eq!(reply, Reply::Superseded { last: next });
     race.server.sql("DELETE FROM tenure.leases").expect("deleted");
     let token = race.anna_leads().await;
     let release = Request::Release { holder: ANNA, token, reservation: None };

@@ -115,7 +115,7 @@ impl World {
             _ => return,
         };
         // Before the first connection, there is no table yet.
-        if self.session.sql("SELECT to_regclass('tenure.leases')").expect("read") != "" {
+        if !self.session.sql("SELECT to_regclass('tenure.leases')").expect("read").is_empty() {
             self.session.sql(sql).expect("done");
             self.count("disturbed");
         }
@@ -241,14 +241,14 @@ impl World {
             }
             let demand = record.ttl.max(record.quarantine);
             let is_gone = !after.records.contains_key(key);
-            let watched = is_gone && ended - earliest >= demand;
+            let in_time = is_gone && ended - earliest >= demand;
             let may_go = expected.past.is_some() || self.first;
             if may_go && !record.released && met.is_some() && began - latest >= demand {
                 assert!(is_gone, "{key} was watched, and is still there: {before:#?}");
             }
             let at = self.moment(before.identity, fresh, Instant::ORIGIN);
             let mut kept = Some(*record);
-            let request = Request::Purge { mark, watched };
+            let request = Request::Purge { mark, watched: in_time };
             let said = lines::step(&mut kept, &mut expected.past, at, request);
             self.first = false;
             if said == Reply::Purged {
@@ -303,7 +303,7 @@ impl World {
             3 if self.draw.once_in(20) => Token::new((1 << 53) + 1 + self.draw.below(100)),
             _ => last,
         };
-        let lost = match self.draw.below(4) {
+        let loss = match self.draw.below(4) {
             0 => Some(Loss { last }),
             1 => Some(Loss { last: Some(token) }),
             _ => None,
@@ -319,7 +319,17 @@ impl World {
         let (ttl, quarantine) = (self.duration(), self.duration());
         let (number, stamp) = (self.number(), self.stamp(before));
         let holder = self.holder();
-        Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name: self.name() }
+        Acquire {
+            holder,
+            number,
+            seen,
+            lost: loss,
+            mark,
+            stamp,
+            ttl,
+            quarantine,
+            name: self.name(),
+        }
     }
 
     fn renew(&mut self, key: &str, before: &State) -> Request {

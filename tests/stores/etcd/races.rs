@@ -46,7 +46,8 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
         match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
             Ok(Reply::Renewed { .. }) => {
                 // It was extended, if it lasts for as long as a lease does that is renewed now.
-                let rest = (ttl - Duration::from_secs(1)).saturating_sub(resumed.elapsed());
+                let rest =
+                    ttl.saturating_sub(Duration::from_secs(1)).saturating_sub(resumed.elapsed());
                 tokio::time::sleep(rest).await;
                 let others = at(&[cluster.ports()[other]]);
                 let observed = answered(&others, Request::Observe).await;

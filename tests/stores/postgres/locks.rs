@@ -48,14 +48,14 @@ async fn after_a_wait(
 async fn requests_that_waited_see_what_was_committed() {
     let server = server();
     let store = at(server.port());
-    let taken = "token = token + 1, holder = decode(repeat('07', 16), 'hex')";
+    let another = "token = token + 1, holder = decode(repeat('07', 16), 'hex')";
     let renewed = "number = number + 1";
     let mut token = granted(&store, acquire(1, None)).await;
     for request in ["renew", "release", "take"] {
         let before = shown(&store, acquire(2, Some(token))).await;
         let (request, change) = match request {
-            "renew" => (renew(1, token), taken),
-            "release" => (release(1, token), taken),
+            "renew" => (renew(1, token), another),
+            "release" => (release(1, token), another),
             _ => (after_watching(&acquire(2, Some(token)), &before), renewed),
         };
         let change = format!("UPDATE tenure.leases SET {change}");

@@ -110,5 +110,6 @@ async fn work_waits_for_an_old_program() {
         () = story => {}
     }
     let (stopped, ended) = soon(async { tokio::join!(candidate.stop(), leads) }).await;
-    (stopped.unwrap(), ended.unwrap());
+    stopped.unwrap();
+    ended.unwrap();
 }

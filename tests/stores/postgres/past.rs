@@ -53,7 +53,7 @@ async fn grants_follow_the_past() {
     let server = server();
     let store = at(server.port());
     let mut last = granted(&store, acquire(1, None)).await;
-    let almost = TTL - Duration::from_micros(1);
+    let almost = TTL.saturating_sub(Duration::from_micros(1));
     for (number, (watched, longest, is_watched)) in (2..).zip([
         (TTL, TTL, true),
         (almost, TTL, false),

@@ -57,14 +57,14 @@ async fn only_granted_roles_send_and_read_messages() {
         async move { call(store, Request::Notify { message }).await.unwrap() }
     };
     // Until the inbox is known to the server.
-    soon(async {
+    soon(Box::pin(async {
         loop {
             sends("first").await;
             if tokio::time::timeout(QUIET, inbox.next()).await.is_ok() {
                 return;
             }
         }
-    })
+    }))
     .await;
 
     while tokio::time::timeout(QUIET, inbox.next()).await.is_ok() {}

@@ -149,8 +149,8 @@ async fn tokens_beyond_the_column_are_not_granted() {
     let last = past_tenure(&store).await;
     let beyond = Token::new(i64::MAX as u64 + 1).unwrap();
     let request = acquire(2, Some(beyond));
-    let lost = shown(&store, request.clone()).await;
-    call(&store, after_watching(&request, &lost)).await.unwrap_err();
+    let told = shown(&store, request.clone()).await;
+    call(&store, after_watching(&request, &told)).await.unwrap_err();
     // The refused request left nothing.
     assert_eq!(shown(&store, acquire(3, None)).await.sight.last, Some(last));
 }

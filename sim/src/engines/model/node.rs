@@ -13,6 +13,7 @@ use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime};
 use crate::trace::Who;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a circumstance of its own")]
 pub(super) struct Node<A: Algorithm> {
     pub(super) who: Who,
     pub(super) config: Config,

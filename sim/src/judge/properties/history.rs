@@ -8,6 +8,7 @@ use crate::trace::{Answer, Asked, Event, Kept, Mark, Reason, StoreStep, Who};
 
 /// One input of a property.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "most of them are events")]
 pub(crate) enum Seen {
     Event(SimTime, Event),
     Probe(SimTime, Vec<Leader>),

@@ -153,6 +153,7 @@ impl Step<'_> {
         self.election.record.filter(|record| !record.released)
     }
 
+    #[allow(clippy::too_many_lines, reason = "an arm for each bug")]
     fn acquire(&mut self, mut asks: Acquire) -> Told {
         let (before, held) = (self.election.record, self.held());
         let (last, knows) = (self.last(), asks.seen);

@@ -106,18 +106,20 @@ impl Link {
         key: &Key,
         request: &Request,
     ) -> Result<Reply, StoreError> {
-        let answer = self.answer(live, key, request);
-        let reply = match request {
+        // An acquire has it compared in its own step. Observers and messages say nothing of the past.
+        let says_of_the_past = matches!(
+            request,
             Request::Look { .. }
-            | Request::Ask { .. }
-            | Request::Want { .. }
-            | Request::Renew { .. }
-            | Request::Release { .. } => self.examining(live, answer).await,
-            // An acquire has it compared in its own step. The others say nothing of the past.
-            Request::Acquire { .. }
-            | Request::Observe
-            | Request::Describe { .. }
-            | Request::Notify { .. } => answer.await,
+                | Request::Ask { .. }
+                | Request::Want { .. }
+                | Request::Renew { .. }
+                | Request::Release { .. }
+        );
+        let reply = if says_of_the_past && !live.is_examined.load(Ordering::Relaxed) {
+            // Once a connection: in its own box, so that other calls are not as large.
+            Box::pin(self.examining(live, self.answer(live, key, request))).await
+        } else {
+            self.answer(live, key, request).await
         };
         match &reply {
             Ok(_) => live.session.serves(),
@@ -203,9 +205,9 @@ async fn answered(
     let rows = rows.await;
     // An error with a code is a reply of the server: the connection is fine.
     if rows.as_ref().is_err_and(is_fatal) {
-        unanswered.failed()
+        unanswered.failed();
     } else {
-        unanswered.answered()
+        unanswered.answered();
     }
     rows
 }

@@ -180,7 +180,7 @@ mod tests {
     use crate::store::Profile;
 
     fn words<'a>(words: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-        words.map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     #[test]

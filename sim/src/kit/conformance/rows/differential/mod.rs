@@ -10,7 +10,6 @@
 mod model;
 mod requests;
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
@@ -85,18 +84,12 @@ async fn ask<H: Harness>(
     let in_call = u64::try_from(kind.in_call(&probe.traits)).unwrap_or(TOGETHER).min(TOGETHER);
     let is_alone = in_call < 2 || model.at.first || requests.draw.chance(3, 4);
     let many = if is_alone { 1 } else { requests.draw.within(2..=in_call) };
-    let mut asked: Vec<(usize, Request)> = (0..many)
+    let asked: Vec<(usize, Request)> = (0..many)
         .map(|_| {
             let election = requests.draw.pick(&[0, 1, 2]);
             (election, requests.draw(probe, model, (election, kind)))
         })
         .collect();
-    // No driver renews one tenure twice in one call, whose steps have no order.
-    let mut renewed = BTreeSet::new();
-    asked.retain(|(election, request)| match request {
-        Request::Renew { token, .. } => renewed.insert((*election, *token)),
-        _ => true,
-    });
     let calls = asked.iter().map(|(election, asked)| (elections[*election].clone(), asked.clone()));
     let replies = if is_alone {
         let mut replies = Vec::new();
@@ -107,13 +100,39 @@ async fn ask<H: Harness>(
     } else {
         probe.ask_together(calls.collect(), asked.len()).await?
     };
-    for ((election, request), reply) in asked.into_iter().zip(replies) {
-        match request.of_contract() {
-            Some(request) => model.answers(election, request, &reply)?,
-            None => model.shows(election, &reply)?,
+    let steps: Vec<_> = asked.into_iter().zip(replies).collect();
+    let mut wrong = None;
+    for order in orders(steps.len()) {
+        let mut tried = model.clone();
+        let answered = order.iter().try_for_each(|&place| {
+            let ((election, request), reply) = &steps[place];
+            match request.of_contract() {
+                Some(request) => tried.answers(*election, request, reply),
+                None => tried.shows(*election, reply),
+            }
+        });
+        match answered {
+            Ok(()) => {
+                *model = tried;
+                return Ok(());
+            }
+            Err(stop) => wrong = wrong.or(Some(stop)),
         }
     }
-    Ok(())
+    wrong.map_or(Ok(()), Err)
+}
+
+/// All orders of so many steps, that in which they were asked first: the steps of one call have no order.
+fn orders(of: usize) -> Vec<Vec<usize>> {
+    let mut orders = vec![Vec::new()];
+    for _ in 0..of {
+        let longer = |order: Vec<usize>| {
+            let left: Vec<usize> = (0..of).filter(|place| !order.contains(place)).collect();
+            left.into_iter().map(move |place| [&order[..], &[place]].concat())
+        };
+        orders = orders.into_iter().flat_map(longer).collect();
+    }
+    orders
 }
 
 /// Purges the store and the model; whether the store has a purge. No lease that is held was watched for long enough.

@@ -14,6 +14,7 @@ use crate::conformance::probe::{Found, broken, must, profile_of, without_time};
 /// Until the store tells the stamp of a past, it has one of these, which no store makes.
 const UNTOLD: u128 = u128::MAX << 32;
 
+#[derive(Clone)]
 pub(super) struct Model {
     pub(super) records: [Option<Record>; 3],
     pub(super) past: Option<Past>,
