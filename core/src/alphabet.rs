@@ -185,6 +185,8 @@ pub enum StepDownReason {
     Superseded,
     /// The candidate was asked to resign.
     Resigned,
+    /// Another candidate was wished for, and asked for the lead.
+    HandedOver,
     /// A renewal's outcome is unknown, and the configuration asks for the strict policy.
     RenewFailed,
     /// The leader's work panicked or was dropped. The state machine does not know of work: a driver that
@@ -203,6 +205,7 @@ impl fmt::Display for StepDownReason {
             Self::Expired => "no renewal succeeded in time",
             Self::Superseded => "the store says that the tenure is over",
             Self::Resigned => "the candidate was asked to resign",
+            Self::HandedOver => "another candidate was wished for, and asked for the lead",
             Self::RenewFailed => "a renewal failed, and the strict policy is set",
             Self::WorkLost => "the leader's work panicked or was dropped",
             Self::Unresponsive => "the leader's work gave its watchdog no sign of life in time",

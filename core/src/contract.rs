@@ -69,6 +69,11 @@ impl Record {
         if self.agrees(ttl, quarantine) { kept } else { kept.max(self.ttl).max(self.quarantine) }
     }
 
+    /// Whether the lease was given back for the candidates of that name.
+    pub fn is_kept_for(&self, name: NameId) -> bool {
+        self.released && self.reservation.is_some_and(|kept| kept.name == name)
+    }
+
     /// Whether these settings and the record's cover each other's leases.
     pub fn agrees(&self, ttl: Duration, quarantine: Duration) -> bool {
         quarantine >= self.ttl && self.quarantine >= ttl

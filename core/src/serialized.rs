@@ -39,6 +39,7 @@ impl Serialize for StepDownReason {
             Self::WorkLost => (4, "work_lost"),
             Self::Unresponsive => (5, "unresponsive"),
             Self::WorkFailed => (6, "work_failed"),
+            Self::HandedOver => (7, "handed_over"),
         };
         serializer.serialize_unit_variant("StepDownReason", index, name)
     }

@@ -81,6 +81,7 @@ fn reasons_are_names_in_json() {
         (StepDownReason::WorkLost, "work_lost"),
         (StepDownReason::Unresponsive, "unresponsive"),
         (StepDownReason::WorkFailed, "work_failed"),
+        (StepDownReason::HandedOver, "handed_over"),
     ] {
         assert_eq!(serde_json::to_value(reason).expect("a text"), name);
     }
@@ -139,6 +140,7 @@ fn reasons_are_sentences() {
         StepDownReason::WorkLost,
         StepDownReason::Unresponsive,
         StepDownReason::WorkFailed,
+        StepDownReason::HandedOver,
     ];
     let shown = all.map(|reason| reason.to_string());
     let expected = [
@@ -149,6 +151,7 @@ fn reasons_are_sentences() {
         "the leader's work panicked or was dropped",
         "the leader's work gave its watchdog no sign of life in time",
         "the leader's work ended with an error",
+        "another candidate was wished for, and asked for the lead",
     ];
     assert_eq!(shown, expected);
 }

@@ -5,10 +5,11 @@
 
 use super::outbox::{Asked, Outgoing};
 use super::{
-    Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Tenure, Unwanted,
+    Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure,
+    Unwanted, Wished,
 };
 use crate::id::RequestId;
-use crate::request::{Acquire, Request};
+use crate::request::{Acquire, Asked as ByName, Request, Reservation};
 use crate::time::Instant;
 
 impl Candidate {
@@ -36,7 +37,11 @@ impl Candidate {
     fn admit_campaign(&mut self, campaign: Campaign) {
         let Attempt::Pending { failures } = campaign.attempt else { return };
         let asks = self.asks(&campaign);
-        let asked = if asks { Asked::Acquire } else { Asked::Look };
+        let asked = match campaign.wished {
+            _ if asks => Asked::Acquire,
+            Some(Wished { token, .. }) => Asked::Ask(token),
+            None => Asked::Look,
+        };
         let flight = self.send(asked, failures, Instant::FAR_FUTURE);
         let attempt = Attempt::InFlight(flight);
         self.phase =
@@ -53,7 +58,10 @@ impl Candidate {
         }
         match campaign.known {
             Known::Nothing | Known::Vacant => true,
-            Known::Lease(watch) => campaign.asks || self.now >= watch.ready(),
+            // Who lets others go first looks whether the lease is vacant.
+            Known::Lease(watch) => {
+                campaign.asks && self.config.defer().is_zero() || self.now >= watch.ready()
+            }
         }
     }
 
@@ -64,13 +72,27 @@ impl Candidate {
         match asked {
             Asked::Acquire => Request::Acquire(self.acquire(id)),
             Asked::Look => Request::Look { seen: self.seen, quarantine },
+            Asked::Ask(token) => {
+                Request::Ask { token, asked: self.asked(), seen: self.seen, quarantine }
+            }
             Asked::Renew(Tenure { holder, token }) => {
                 Request::Renew { holder, token, number: id, stamp }
             }
             Asked::Release(Tenure { holder, token }) => {
-                Request::Release { holder, token, reservation: None }
+                Request::Release { holder, token, reservation: self.reservation() }
             }
         }
+    }
+
+    /// What it says of itself if it is wished for.
+    pub(super) const fn asked(&self) -> ByName {
+        ByName { name: self.name, defer: self.config.defer() }
+    }
+
+    /// For whom the lease is given back.
+    fn reservation(&self) -> Option<Reservation> {
+        let Phase::Releasing { then: Plan::HandOver(name), .. } = self.phase else { return None };
+        Some(Reservation { name, reserve: self.config.reserve() })
     }
 
     fn acquire(&self, number: RequestId) -> Acquire {

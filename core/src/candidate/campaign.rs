@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::watch::{Answer, LeaseWatch};
 use super::{
     Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan, Tenure,
-    Unwanted,
+    Unwanted, Wished,
 };
 use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
 use crate::id::{HolderId, RequestId};
@@ -20,7 +20,7 @@ impl Candidate {
             Phase::Withdrawing { then, .. }
             | Phase::Draining(Draining { then, .. })
             | Phase::Releasing { then, .. } => match then {
-                Plan::Campaign => {}
+                Plan::Campaign | Plan::HandOver(_) => {}
                 // The end of the resignation must still be reported.
                 Plan::HoldOff(_) | Plan::Idle => *then = Plan::HoldOff(Duration::ZERO),
             },
@@ -32,13 +32,14 @@ impl Candidate {
     pub(super) fn campaign(&mut self) {
         let campaign = Campaign {
             holder: self.random.holder(),
-            attempt: Attempt::due(self.now),
+            attempt: Attempt::due(self.now + self.config.defer()),
             known: Known::Nothing,
             looks: false,
             asks: false,
             hinted: false,
             hints_from: self.now,
             unknown: None,
+            wished: None,
         };
         self.advance_campaign(campaign);
     }
@@ -119,10 +120,11 @@ impl Candidate {
 
     /// Takes in what the store knows, and decides when to ask again, or to look.
     fn sighted(&mut self, mut campaign: Campaign, sight: Sight) {
-        let (before, looked) = (campaign.known, campaign.looks);
+        let (before, looked, before_wished) = (campaign.known, campaign.looks, campaign.wished);
         let knows_more = sight.last > self.seen;
         let waits_anew = self.take_in(Answer::of(&sight, !looked));
         campaign.known = self.sees(&campaign, &sight);
+        campaign.wished = self.is_wished(&campaign, &sight);
         let settled = self.past.ready(&self.config);
         if let Some(until) = settled.filter(|_| waits_anew) {
             self.emit(Event::Watching { watched: Watched::Past, until });
@@ -138,6 +140,7 @@ impl Candidate {
         }
         let jitter = self.random.up_to(self.config.takeover_jitter());
         let look = self.next_look(lease).min(self.now + self.config.poll_bound());
+        let look = look.min(self.next_ask(before_wished, campaign.wished));
         self.ask_again(campaign, look.min(ready + jitter));
     }
 
@@ -153,7 +156,8 @@ impl Candidate {
         let demand = match () {
             () if is_own => Duration::ZERO,
             () if self.config.server_ends_leases() && !record.released => Duration::MAX,
-            () => record.demands(self.name, ttl, quarantine),
+            () if record.is_kept_for(self.name) => record.demands(self.name, ttl, quarantine),
+            () => record.demands(self.name, ttl, quarantine) + self.config.defer(),
         };
         if !record.released && !is_own && self.incumbent != Some(record.token) {
             self.incumbent = Some(record.token);
@@ -177,8 +181,33 @@ impl Candidate {
         if self.now < watch.renews_at() {
             return watch.renews_at();
         }
-        let overdue = self.now.since(watch.renews_at());
-        self.now + overdue.max(self.config.first_overdue()).min(interval)
+        self.again_after(self.now.since(watch.renews_at()))
+    }
+
+    /// When to look again for what is due for that long: soon at first, then after as long again.
+    pub(super) fn again_after(&self, due: Duration) -> Instant {
+        let usual = self.config.look_interval(Duration::ZERO);
+        self.now + due.max(self.config.first_overdue()).min(usual)
+    }
+
+    /// Whether this candidate is wished for, instead of the present leader, and could lead at once.
+    fn is_wished(&self, campaign: &Campaign, sight: &Sight) -> Option<Wished> {
+        let record = sight.record.filter(|one| !one.released && one.holder != campaign.holder)?;
+        let wished = record.wanted.is_some_and(|wish| self.asked().is_wished(wish));
+        let could = record.agrees(self.config.ttl(), self.config.quarantine())
+            && self.past.is_settled(&self.config, self.now);
+        let token = record.token;
+        let before = campaign.wished.filter(|before| before.token == token);
+        (wished && could).then_some(before.unwrap_or(Wished { token, since: self.now }))
+    }
+
+    /// A wish is answered at once, and again until the leader is gone.
+    fn next_ask(&self, before: Option<Wished>, wished: Option<Wished>) -> Instant {
+        match wished {
+            None => Instant::FAR_FUTURE,
+            Some(_) if before != wished => self.now,
+            Some(Wished { since, .. }) => self.again_after(self.now.since(since)),
+        }
     }
 
     fn ask_again(&mut self, campaign: Campaign, at: Instant) {
@@ -204,7 +233,8 @@ impl Candidate {
         }
         self.incumbent = Some(tenure.token);
         let renew_at = flight.sent_at + self.config.renew_interval();
-        self.elected(Lease { tenure, valid_until, attempt: Attempt::due(renew_at) });
+        let attempt = Attempt::due(renew_at);
+        self.elected(Lease { tenure, valid_until, attempt, other_wished: None });
     }
 
     /// Gives the campaign up. The request in flight may still be granted.

@@ -1,7 +1,7 @@
 //! From the end of a claim until the candidate holds nothing.
 
 use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure, Unwanted};
-use crate::alphabet::{Event, Unknown};
+use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::request::Reply;
 use crate::time::Instant;
 
@@ -16,7 +16,7 @@ impl Candidate {
             }
             Phase::Leading(lease) => {
                 let lease = *lease;
-                self.step_down_resigned(lease, then);
+                self.step_down_on_request(lease, StepDownReason::Resigned, then);
             }
             Phase::Withdrawing { then: planned, .. }
             | Phase::Draining(Draining { then: planned, .. })
@@ -105,7 +105,7 @@ impl Candidate {
     /// The candidate holds nothing any more.
     fn over(&mut self, then: Plan) {
         match then {
-            Plan::Campaign => self.campaign(),
+            Plan::Campaign | Plan::HandOver(_) => self.campaign(),
             Plan::HoldOff(_) | Plan::Idle => self.withdrawn(then),
         }
     }
@@ -118,7 +118,7 @@ impl Candidate {
             Plan::HoldOff(pause) if !pause.is_zero() => {
                 self.phase = Phase::HoldingOff { until: self.now + pause };
             }
-            Plan::HoldOff(_) | Plan::Campaign => self.campaign(),
+            Plan::HoldOff(_) | Plan::Campaign | Plan::HandOver(_) => self.campaign(),
         }
     }
 }

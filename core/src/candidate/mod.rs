@@ -19,7 +19,7 @@ use crate::request::Reply;
 use crate::stage::Stage;
 use crate::time::Instant;
 use outbox::{Outbox, Outgoing};
-use phase::{Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure};
+use phase::{Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure, Wished};
 use watch::{Answer, PastWatch};
 
 /// A candidate's state machine: one candidate, one election, one clock.

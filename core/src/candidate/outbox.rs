@@ -2,7 +2,7 @@
 
 use super::phase::Tenure;
 use crate::alphabet::Event;
-use crate::id::RequestId;
+use crate::id::{RequestId, Token};
 use crate::time::Instant;
 
 /// The most events that one input can cause; a push beyond it panics, which the property tests would find.
@@ -30,6 +30,7 @@ pub(super) struct Outgoing {
 pub(super) enum Asked {
     Acquire,
     Look,
+    Ask(Token),
     Renew(Tenure),
     Release(Tenure),
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::watch::LeaseWatch;
 use crate::alphabet::Pending;
 use crate::claim::Claim;
-use crate::id::{HolderId, RequestId, Token};
+use crate::id::{HolderId, NameId, RequestId, Token};
 use crate::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,16 @@ pub(super) struct Campaign {
     pub(super) hints_from: Instant,
     /// The last acquire whose outcome is unknown.
     pub(super) unknown: Option<RequestId>,
+    pub(super) wished: Option<Wished>,
+}
+
+/// This candidate should lead, instead of the present leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wished {
+    /// The leader's tenure.
+    pub(super) token: Token,
+    /// When the campaign was first told.
+    pub(super) since: Instant,
 }
 
 /// What the store has told a campaign about the lease.
@@ -75,6 +85,8 @@ pub(super) struct Lease {
     pub(super) tenure: Tenure,
     pub(super) valid_until: Instant,
     pub(super) attempt: Attempt,
+    /// Since when another candidate is wished for, as far as the leader was told.
+    pub(super) other_wished: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +111,8 @@ pub(super) enum Hold {
 pub(super) enum Plan {
     /// Campaigns again: it was not asked to resign.
     Campaign,
+    /// The same, after a lease that it gives back for the candidate of that name.
+    HandOver(NameId),
     /// Campaigns again after that time: it has resigned for a while.
     HoldOff(Duration),
     /// Stays out of the election: it has resigned for good.

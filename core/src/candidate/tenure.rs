@@ -4,6 +4,7 @@ use super::watch::Answer;
 use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
+use crate::id::NameId;
 use crate::request::Reply;
 use crate::time::Instant;
 
@@ -33,12 +34,17 @@ impl Candidate {
         result: Result<Reply, Unknown>,
     ) {
         match result {
-            Ok(Reply::Renewed { past, .. }) => {
+            Ok(Reply::Renewed { asked, wanted, past }) => {
                 self.store_answered();
                 self.past.is_told(self.now, past);
                 let valid_until = lease.valid_until.max(self.config.valid_until(flight.sent_at));
-                let attempt = Attempt::due(flight.sent_at + self.config.renew_interval());
-                self.renewed(Lease { valid_until, attempt, ..lease });
+                let other_wished = wanted.map(|_| lease.other_wished.unwrap_or(self.now));
+                let attempt = Attempt::due(self.renews_next(flight, other_wished));
+                self.renewed(Lease { valid_until, attempt, other_wished, ..lease });
+                let asks = asked.zip(wanted).filter(|(asked, wanted)| asked.is_wished(*wanted));
+                if let Some((asked, _)) = asks {
+                    self.hand_over(asked.name);
+                }
             }
             Ok(Reply::Superseded { last }) => {
                 self.store_answered();
@@ -61,6 +67,22 @@ impl Candidate {
                     self.keep(lease);
                 }
             }
+        }
+    }
+
+    /// A leader learns of an ask with a renewal: as long as another candidate is wished for, the next one follows sooner,
+    /// at first.
+    fn renews_next(&self, flight: Flight, other_wished: Option<Instant>) -> Instant {
+        let usual = flight.sent_at + self.config.renew_interval();
+        other_wished.map_or(usual, |since| usual.min(self.again_after(self.now.since(since))))
+    }
+
+    /// Not to a candidate of the same name: this one would be back before it.
+    fn hand_over(&mut self, to: NameId) {
+        if let Phase::Leading(lease) = self.phase
+            && to != self.name
+        {
+            self.step_down_on_request(lease, StepDownReason::HandedOver, Plan::HandOver(to));
         }
     }
 
@@ -144,11 +166,16 @@ impl Candidate {
     }
 
     /// Ends the claim on request, and keeps the lease for the work that drains.
-    pub(super) fn step_down_resigned(&mut self, lease: Lease, then: Plan) {
+    pub(super) fn step_down_on_request(
+        &mut self,
+        lease: Lease,
+        reason: StepDownReason,
+        then: Plan,
+    ) {
         let bound = self.now + self.config.drain_bound();
         self.emit(Event::SteppedDown {
             token: lease.tenure.token,
-            reason: StepDownReason::Resigned,
+            reason,
             drain_until: self.kept_until(lease, bound),
         });
         let hold =

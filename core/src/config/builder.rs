@@ -42,6 +42,7 @@ impl ConfigBuilder {
             granularity: Span::of(Duration::from_millis(1)),
             round_trips: 1,
             look_every: NonZeroU8::MIN,
+            defer: Span::ZERO,
             server_ends_leases: false,
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
             chosen: Chosen::NONE,
@@ -94,6 +95,14 @@ impl ConfigBuilder {
     /// crashed is replaced later by up to two renew intervals. Default: each.
     pub const fn look_every(mut self, renewals: NonZeroU8) -> Self {
         self.0.look_every = renewals;
+        self
+    }
+
+    /// How long the candidate lets others go first when it finds the lease vacant, and when it begins to campaign: at
+    /// most 24 h. For a site that should lead only if no other one can. A handover to this candidate does not wait.
+    /// Default: not at all.
+    pub const fn defer(mut self, time: Duration) -> Self {
+        self.0.defer = Span::of(time);
         self
     }
 
@@ -251,6 +260,7 @@ impl Config {
             (Setting::PollBound, self.poll_bound(), LEAST, TTL_MOST),
             self.range_of_stop(),
             (Setting::Quarantine, self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
+            (Setting::Defer, self.defer(), Duration::ZERO, TTL_MOST),
         ];
         let mut i = 0;
         while i < ranges.len() {

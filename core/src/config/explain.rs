@@ -47,7 +47,8 @@ impl Config {
         let slow_try = self.request_timeout() + self.retry_most();
         let look = self.look_interval(Duration::ZERO);
         let longest_watch = self.on_slowest_clock(look + self.ttl().max(self.quarantine()));
-        let failover = longest_watch + slow_try + self.takeover_jitter();
+        let failover =
+            longest_watch + slow_try + self.takeover_jitter() + self.on_slowest_clock(self.defer());
         // A renewal that is due waits for the reply to the one before it.
         let first_try = self.renew_interval().max(self.request_timeout());
         let spare = self.validity().saturating_sub(first_try);

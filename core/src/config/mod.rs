@@ -63,6 +63,7 @@ pub struct Config {
     granularity: Span,
     round_trips: u8,
     look_every: NonZeroU8,
+    defer: Span,
     server_ends_leases: bool,
     pub(crate) on_renew_error: RenewErrorPolicy,
     chosen: Chosen,
@@ -190,6 +191,16 @@ impl Config {
         self.quarantine.get()
     }
 
+    /// How long the candidate lets others go first at a vacancy.
+    pub const fn defer(&self) -> Duration {
+        self.defer.get()
+    }
+
+    /// For how long a lease that is handed over is kept for the candidate that asked for it.
+    pub(crate) fn reserve(&self) -> Duration {
+        self.ttl() / 5
+    }
+
     /// How much too early a lease may end because the store counts coarsely.
     pub const fn granularity(&self) -> Duration {
         self.granularity.get()
@@ -242,7 +253,6 @@ impl Config {
         self.request_timeout().saturating_mul(2)
     }
 
-    /// The most by which waiting candidates spread their attempts at a lease's end.
     /// The longest random delay before a waiting candidate asks for a lease that it has watched for long enough.
     pub fn takeover_jitter(&self) -> Duration {
         (self.ttl() / 1_000).min(Duration::from_millis(5))

@@ -159,7 +159,8 @@ impl Config {
             | Setting::PollBound
             | Setting::DrainBound
             | Setting::LongestStop
-            | Setting::Quarantine => None,
+            | Setting::Quarantine
+            | Setting::Defer => None,
         };
         #[allow(clippy::cast_possible_truncation, reason = "at most the validity, which is a u64")]
         match most {
@@ -186,6 +187,7 @@ impl Config {
             Setting::Ttl => longer(least, TTL_NORMAL),
             Setting::Granularity | Setting::LongestStop => least,
             Setting::PollBound | Setting::DrainBound | Setting::Quarantine => self.ttl(),
+            Setting::Defer => Duration::ZERO,
             Setting::RenewInterval => self.forget(Chosen::RENEW_INTERVAL).renew_interval(),
             Setting::RequestTimeout => self.forget(Chosen::REQUEST_TIMEOUT).request_timeout(),
             Setting::StopMargin => self.forget(Chosen::STOP_MARGIN).stop_margin(),
@@ -245,6 +247,10 @@ impl Config {
             Setting::PollBound => {
                 self.poll_bound = span;
                 Chosen::POLL_BOUND
+            }
+            Setting::Defer => {
+                self.defer = span;
+                Chosen::NONE
             }
             Setting::DrainBound => return self.drain_within(value),
             Setting::LongestStop => return self.stop_within(value),

@@ -14,6 +14,7 @@ pub(super) enum Setting {
     DrainBound,
     LongestStop,
     Quarantine,
+    Defer,
 }
 
 impl Setting {
@@ -30,6 +31,7 @@ impl Setting {
             Self::DrainBound => "drain bound",
             Self::LongestStop => "longest stop",
             Self::Quarantine => "quarantine",
+            Self::Defer => "defer",
         }
     }
 }

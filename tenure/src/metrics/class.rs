@@ -76,6 +76,7 @@ const REASONS: [&str; 8] = [
     "work_lost",
     "unresponsive",
     "work_failed",
+    "handed_over",
     "other",
 ];
 
@@ -88,6 +89,7 @@ fn name_of(reason: StepDownReason) -> &'static str {
         StepDownReason::WorkLost => "work_lost",
         StepDownReason::Unresponsive => "unresponsive",
         StepDownReason::WorkFailed => "work_failed",
+        StepDownReason::HandedOver => "handed_over",
         _ => "other",
     }
 }

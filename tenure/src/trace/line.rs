@@ -142,6 +142,7 @@ impl Ended {
             Self::For(StepDownReason::WorkLost) => "work-lost",
             Self::For(StepDownReason::Unresponsive) => "unresponsive",
             Self::For(StepDownReason::WorkFailed) => "work-failed",
+            Self::For(StepDownReason::HandedOver) => "handed-over",
             Self::For(_) => "other",
             Self::DriverGone => "driver-gone",
         }
