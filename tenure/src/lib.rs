@@ -84,8 +84,8 @@ mod watchdog;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, Elections, EnvError, FirstAttempt, NotifyError, Observer,
-    StartError, Stopped, WeakCandidate,
+    Candidate, CandidateBuilder, Elections, EnvError, FirstAttempt, HandOverError, NotifyError,
+    Observer, StartError, Stopped, WeakCandidate,
 };
 pub use driver::Driver;
 pub use event::Event;

@@ -247,6 +247,7 @@ impl CandidateBuilder {
         let (seed, phase) = (Seed::new(random), u64::try_from(random >> 64).unwrap_or_default());
         let settings = elections.settings(Chosen {
             profile,
+            ttl: config.ttl(),
             request_timeout: config.request_timeout(),
             poll_bound: config.poll_bound(),
             longest_stop: explanation.longest_stop,

@@ -54,8 +54,8 @@ impl CandidateBuilder {
     /// - `TENURE_NAME`, `TENURE_METADATA`, `TENURE_HOLD_OFF`: see [`name`](Self::name), [`metadata`](Self::metadata)
     ///   and [`hold_off`](Self::hold_off). Each replaces what was set before;
     /// - `TENURE_TTL`, `TENURE_RENEW_INTERVAL`, `TENURE_REQUEST_TIMEOUT`, `TENURE_STOP_MARGIN`,
-    ///   `TENURE_POLL_BOUND`, `TENURE_LONGEST_STOP` or `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DRIFT_PPM`:
-    ///   see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
+    ///   `TENURE_POLL_BOUND`, `TENURE_LONGEST_STOP` or `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DEFER`,
+    ///   `TENURE_DRIFT_PPM`: see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
     ///   whole: a TTL that is not set is 15 s, and the others follow from the TTL.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
@@ -203,7 +203,7 @@ fn example(variable: &str) -> &'static str {
 /// The setting of a variable.
 type Setting = fn(ConfigBuilder, Duration) -> ConfigBuilder;
 
-const DURATIONS: [(&str, Setting); 7] = [
+const DURATIONS: [(&str, Setting); 8] = [
     ("TENURE_RENEW_INTERVAL", ConfigBuilder::renew_interval),
     ("TENURE_REQUEST_TIMEOUT", ConfigBuilder::request_timeout),
     ("TENURE_STOP_MARGIN", ConfigBuilder::stop_margin),
@@ -211,6 +211,7 @@ const DURATIONS: [(&str, Setting); 7] = [
     (DRAIN, ConfigBuilder::drain_bound),
     (STOP, ConfigBuilder::longest_stop),
     ("TENURE_QUARANTINE", ConfigBuilder::quarantine),
+    ("TENURE_DEFER", ConfigBuilder::defer),
 ];
 
 /// The settings, if a variable of one is set.

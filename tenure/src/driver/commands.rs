@@ -28,6 +28,12 @@ impl Driver {
                     self.step(id, Input::Resign { again_after });
                 }
             }
+            Command::RenewNow { id } => {
+                if let Some(election) = self.elections.get_mut(&id) {
+                    election.renew_now();
+                    self.step(id, Input::Wake);
+                }
+            }
             Command::Stop { id, done } => {
                 if let Some(election) = self.elections.get_mut(&id) {
                     if let Some(done) = done {

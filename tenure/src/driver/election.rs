@@ -227,6 +227,13 @@ impl Election {
         });
     }
 
+    /// The next renewal leaves as soon as it is admitted.
+    pub(super) fn renew_now(&mut self) {
+        if self.calls.is_empty() {
+            self.renewal = Renewal::Now;
+        }
+    }
+
     fn give_up_calls(&mut self, world: &mut World, now: Instant) {
         for (name, left) in self.calls.give_up(now) {
             self.lane = if world.admission.overtook(left) { Lane::Stuck } else { Lane::Usual };

@@ -65,6 +65,10 @@ pub(crate) enum Command {
         again_after: Duration,
         done: oneshot::Sender<()>,
     },
+    /// Another candidate is wished for: a renewal learns whether it asks.
+    RenewNow {
+        id: ElectionId,
+    },
     Stop {
         id: ElectionId,
         done: Option<oneshot::Sender<()>>,

@@ -17,6 +17,7 @@ pub(crate) struct Settings {
 #[derive(PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) profile: Profile,
+    pub(crate) ttl: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) poll_bound: Duration,
     pub(crate) longest_stop: Duration,

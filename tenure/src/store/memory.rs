@@ -163,7 +163,7 @@ impl Store for Memory {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let reply = self.step(key, request);
-        if reply == Reply::Released {
+        if matches!(reply, Reply::Released | Reply::Noted) {
             // It is no error if no candidate waits.
             let _ = self.0.released.send(key.clone());
         }

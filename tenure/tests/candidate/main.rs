@@ -10,6 +10,7 @@ mod driver;
 mod endings;
 mod failed_work;
 mod first_attempt;
+mod hand_over;
 mod health;
 mod lost_work;
 mod memory;

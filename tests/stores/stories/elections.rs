@@ -51,6 +51,31 @@ async fn leaders_hand_over_at_once(server: TestServer) {
 }
 story!(leaders_hand_over_at_once);
 
+/// The one that is meant leads next, though another one waits too.
+async fn the_lead_is_handed_to_the_one_that_is_meant(server: TestServer) {
+    let config = server.steady;
+    let one = server.candidate("one", config);
+    let first = soon(one.elected()).await.unwrap();
+    let (two, three) = (server.candidate("two", config), server.candidate("three", config));
+    let watch = Watch::over(&[&one, &two, &three]);
+    soon(one.hand_over(Some("three"))).await.unwrap();
+    assert!(!one.is_leader());
+    let next = soon(three.elected()).await.unwrap();
+    assert!(next.token() > first.token() && !two.is_leader());
+    soon(three.hand_over(None)).await.unwrap();
+    let incumbent = soon(async {
+        loop {
+            match one.incumbent().await.unwrap() {
+                Some(incumbent) if incumbent.token > next.token() => return incumbent,
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    });
+    assert_ne!(incumbent.await.name, "three");
+    watch.nobody_overlapped();
+}
+story!(the_lead_is_handed_to_the_one_that_is_meant);
+
 async fn no_lead_is_lost_without_a_fault(server: TestServer) {
     let config = server.steady;
     let one = server.candidate("one", config);

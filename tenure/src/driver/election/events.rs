@@ -251,7 +251,7 @@ impl Election {
 /// An end that the application asked for belongs to a normal life; any other is a warning.
 fn log_end(shared: &Shared, token: Token, reason: StepDownReason, led: Duration) {
     let (key, name) = (&shared.key, shared.name());
-    if reason == StepDownReason::Resigned {
+    if matches!(reason, StepDownReason::Resigned | StepDownReason::HandedOver) {
         tracing::info!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
     } else {
         tracing::warn!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");

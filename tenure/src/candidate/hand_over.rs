@@ -1,0 +1,125 @@
+//! Handing over to a certain candidate, or to any.
+
+use std::time::Duration;
+
+use tenure_core::Wish;
+
+use super::Candidate;
+use crate::logging::LIFE;
+use crate::shared::{Command, Shared, Standing};
+use crate::store::{LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
+use crate::{Instant, Token};
+
+/// Why a candidate did not hand over.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandOverError {
+    /// The name is empty or too long, so that no candidate has it.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The candidate does not lead.
+    #[error("the candidate does not lead")]
+    NotLeading,
+    /// No candidate of that name, or none at all, asked for the lead in time: it is not there, does not reach the store, or
+    /// could not lead at once.
+    #[error("no candidate that is meant has asked for the lead within {within:?}")]
+    NobodyAsked {
+        /// The TTL: a waiting candidate looks for a wish several times within it.
+        within: Duration,
+    },
+    /// This candidate leads no more, and its leader-only work has outlived its bound: the lease ends by itself.
+    #[error("leader-only work still runs after its bound; the lease ends by itself")]
+    StillRunning,
+    /// The store did not note who should lead.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Candidate {
+    /// Hands over to a candidate of the name `to`, or to any other one: as soon as such a candidate asks for the lead, this
+    /// one stops leading, gives the lease back for it once its work has ended, and campaigns again. Completes when the
+    /// lease was given back.
+    ///
+    /// Nobody is left without a leader for a name that is wrong: this candidate leads until one that is meant has asked. A
+    /// candidate that looks, which it does at each of the leader's renewals, learns who should lead. The lease is kept for the
+    /// one that has asked for a fifth of the TTL; if it is gone by then, any other leads.
+    ///
+    /// If this future is dropped, the wish stays in the store until the next candidate is granted the lease: a candidate
+    /// that is meant may still ask.
+    ///
+    /// # Errors
+    /// See [`HandOverError`]. The wish is taken back if nobody has asked.
+    pub async fn hand_over(&self, to: Option<&str>) -> Result<(), HandOverError> {
+        let wish = match to {
+            None => Wish::Anybody,
+            Some(name) => Wish::Name(Profile::new(name, "")?.name_id()),
+        };
+        let Some(tenure) = self.tenure() else { return Err(HandOverError::NotLeading) };
+        let (shared, token) = (self.shared(), tenure.token());
+        let within = shared.settings.chosen.ttl;
+        let until = shared.runtime.now() + within;
+        shared.want(token, Some(wish), until).await?;
+        // A driver that is gone renews nothing, and the tenure ends.
+        let _ = shared.send(Command::RenewNow { id: shared.id });
+        tokio::select! {
+            biased;
+            () = tenure.ended() => {}
+            () = shared.runtime.sleep_until(until) => {
+                tracing::warn!(
+                    target: LIFE, key = ?shared.key, %token, to, ?within,
+                    "no candidate that is meant has asked for the lead: it is not handed over"
+                );
+                let again = shared.runtime.now() + shared.settings.chosen.request_timeout;
+                // The wish stays if the store does not answer, which does no harm.
+                let _ = shared.want(token, None, again).await;
+                return Err(HandOverError::NobodyAsked { within });
+            }
+        }
+        shared.given_back(token).await
+    }
+}
+
+impl Shared {
+    /// Waits until a tenure's lease was given back, or can't be.
+    async fn given_back(&self, ended: Token) -> Result<(), HandOverError> {
+        let is_over = |standing| match standing {
+            Standing::Leading(tenure) => (tenure.token() != ended).then_some(()),
+            Standing::HoldingOff => None,
+            Standing::Campaigning(_)
+            | Standing::Watching(_)
+            | Standing::Stopped
+            | Standing::Abandoned => Some(()),
+        };
+        let bound = self.runtime.now() + self.settings.chosen.longest_stop;
+        tokio::select! {
+            biased;
+            () = self.standing.wait_for(is_over) => Ok(()),
+            () = self.runtime.sleep_until(bound) => Err(HandOverError::StillRunning),
+        }
+    }
+
+    /// Notes at the store who should lead instead of that tenure, or that nobody should.
+    async fn want(
+        &self,
+        token: Token,
+        wish: Option<Wish>,
+        until: Instant,
+    ) -> Result<(), HandOverError> {
+        loop {
+            let error = match self.ask(Request::Want { token, wish }).await {
+                Ok(Reply::Noted) => return Ok(()),
+                Ok(Reply::NotNoted) => return Err(HandOverError::NotLeading),
+                Ok(other) => StoreError::new(StoreErrorKind::UnexpectedReply, format!("{other:?}")),
+                Err(error) => error,
+            };
+            let again = self.runtime.now() + PAUSE;
+            if again >= until {
+                return Err(error.into());
+            }
+            self.runtime.sleep_until(again).await;
+        }
+    }
+}
+
+/// Between two attempts to note a wish.
+const PAUSE: Duration = Duration::from_millis(100);

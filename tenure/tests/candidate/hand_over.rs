@@ -1,0 +1,129 @@
+//! A leader hands over to a certain candidate, or to any.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::store::{Memory, Profile};
+use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Token};
+
+use crate::support::{Remote, quick, soon, start};
+
+/// The one that leads, and others that wait.
+async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
+    let leader = start(store, "one");
+    soon(leader.elected()).await.unwrap();
+    (leader, others.iter().map(|name| start(store, name)).collect())
+}
+
+async fn token_of(candidate: &Candidate) -> Token {
+    soon(candidate.elected()).await.unwrap().token()
+}
+
+#[tokio::test]
+async fn the_lead_goes_to_the_one_that_is_meant() {
+    let store = Memory::new();
+    let (one, others) = led(&store, &["two", "three", "four"]).await;
+    let (first, mut events) = (token_of(&one).await, one.events());
+    soon(one.hand_over(Some("three"))).await.unwrap();
+    assert!(!one.is_leader());
+    assert!(token_of(&others[1]).await > first);
+    let reason = loop {
+        if let Event::SteppedDown { reason, .. } = soon(events.next()).await.unwrap() {
+            break reason;
+        }
+    };
+    assert_eq!(reason, StepDownReason::HandedOver);
+    // It takes part again, and leads again once it is meant.
+    soon(others[1].hand_over(Some("one"))).await.unwrap();
+    soon(one.elected()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_lead_goes_to_any_other() {
+    let store = Memory::new();
+    let (one, others) = led(&store, &["two"]).await;
+    soon(one.hand_over(None)).await.unwrap();
+    soon(others[0].elected()).await.unwrap();
+}
+
+/// Work ends in its order before the other one leads.
+#[tokio::test]
+async fn work_ends_before_the_lease_is_given_back() {
+    let store = Memory::new();
+    let (one, others) = led(&store, &["two"]).await;
+    let tenure = soon(one.elected()).await.unwrap();
+    let (began, works) = (tokio::sync::oneshot::channel(), one.clone());
+    let work = tokio::spawn(async move {
+        let mut began = Some(began.0);
+        let _ = works
+            .run_while_leader(async move |tenure| {
+                let Some(began) = began.take() else { return std::future::pending().await };
+                began.send(()).unwrap();
+                tenure.ended().await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                std::future::pending::<()>().await;
+            })
+            .await;
+    });
+    began.1.await.unwrap();
+    soon(one.hand_over(Some("two"))).await.unwrap();
+    assert!(!tenure.is_current());
+    soon(others[0].elected()).await.unwrap();
+    work.abort();
+}
+
+/// Nobody loses the lead for a name that no candidate has, and no wish is left behind.
+#[tokio::test]
+async fn a_wrong_name_costs_nobody_the_lead() {
+    let store = Memory::new();
+    let (one, _others) = led(&store, &["two"]).await;
+    for name in [Some("nobody"), Some("one")] {
+        let error = soon(one.hand_over(name)).await.unwrap_err();
+        let HandOverError::NobodyAsked { within } = error else { panic!("{error}") };
+        assert_eq!(within, quick().ttl());
+        assert!(one.is_leader());
+    }
+    let nobody = start(&store, "nobody");
+    tokio::time::sleep(quick().ttl()).await;
+    assert!(one.is_leader() && !nobody.is_leader());
+}
+
+#[tokio::test]
+async fn only_a_leader_can_hand_over() {
+    let store = Memory::new();
+    let (one, others) = led(&store, &["two"]).await;
+    let error = soon(others[0].hand_over(None)).await.unwrap_err();
+    assert!(matches!(error, HandOverError::NotLeading), "{error}");
+    let long = "n".repeat(Profile::NAME_MOST + 1);
+    for name in ["", &long] {
+        let error = soon(one.hand_over(Some(name))).await.unwrap_err();
+        assert!(matches!(error, HandOverError::Limit(_)), "{error}");
+    }
+    assert!(one.is_leader());
+}
+
+/// A store that does not answer notes no wish: the leader leads as long as it may.
+#[tokio::test]
+async fn a_store_that_is_cut_off_notes_no_wish() {
+    let remote = Remote::default();
+    let config = Config::builder(Duration::from_secs(1)).build().unwrap();
+    let one = Candidate::builder(remote.clone(), "job").config(config).start().unwrap();
+    let tenure = soon(one.elected()).await.unwrap();
+    remote.cut();
+    let error = soon(one.hand_over(None)).await.unwrap_err();
+    assert!(matches!(error, HandOverError::Store(_) | HandOverError::NotLeading), "{error}");
+    remote.heal();
+    drop(tenure);
+}
+
+/// The wish outlives the future: whoever is meant asks later.
+#[tokio::test]
+async fn a_dropped_handover_may_happen_all_the_same() {
+    let store = Memory::new();
+    let (one, _) = led(&store, &[]).await;
+    assert!(tokio::time::timeout(quick().ttl() / 4, one.hand_over(None)).await.is_err());
+    assert!(one.is_leader());
+    let two = start(&store, "two");
+    soon(two.elected()).await.unwrap();
+    assert!(!one.is_leader());
+}
