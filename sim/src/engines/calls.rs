@@ -49,7 +49,7 @@ pub(crate) const fn mark(mark: tenure_core::Mark) -> Mark {
 /// The reason for the end of a tenure.
 pub(crate) const fn in_words(reason: tenure_core::StepDownReason) -> Reason {
     use tenure_core::StepDownReason::{
-        Expired, RenewFailed, Resigned, Superseded, Unresponsive, WorkFailed, WorkLost,
+        Expired, HandedOver, RenewFailed, Resigned, Superseded, Unresponsive, WorkFailed, WorkLost,
     };
     match reason {
         Expired => Reason::Expired,
@@ -57,6 +57,7 @@ pub(crate) const fn in_words(reason: tenure_core::StepDownReason) -> Reason {
         // A candidate whose work is lost, is silent or fails hands over on its own.
         Resigned | WorkLost | Unresponsive | WorkFailed => Reason::Resigned,
         RenewFailed => Reason::RenewFailed,
+        HandedOver => Reason::HandedOver,
         _ => Reason::Other,
     }
 }

@@ -195,6 +195,7 @@ const fn in_words(reason: Reason) -> &'static str {
         Reason::Superseded => "superseded",
         Reason::Resigned => "resigned",
         Reason::RenewFailed => "renew-failed",
+        Reason::HandedOver => "handed-over",
         Reason::Other => "other",
     }
 }

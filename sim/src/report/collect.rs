@@ -256,6 +256,7 @@ fn words(reason: Reason) -> &'static str {
         Reason::Superseded => "superseded",
         Reason::Resigned => "resigned",
         Reason::RenewFailed => "renewing failed",
+        Reason::HandedOver => "handed over",
         Reason::Other => "another reason",
     }
 }

@@ -134,6 +134,7 @@ pub enum Reason {
     Superseded,
     Resigned,
     RenewFailed,
+    HandedOver,
     Other,
 }
 

@@ -22,8 +22,8 @@ pub(crate) trait Algorithm: Clone {
     /// The clock of its timers and deadlines.
     const TIMERS: Timers;
 
-    /// A candidate that has not campaigned yet. Every `seed` of a run is different.
-    fn new(config: &Config, seed: u128) -> Self;
+    /// A candidate of that node that has not campaigned yet. Every `seed` of a run is different.
+    fn new(config: &Config, node: usize, seed: u128) -> Self;
 
     /// Takes an input, at that time of the candidate's clock.
     fn handle(&mut self, now: Instant, input: Input<Self::Id, Self::Reply>);
@@ -42,6 +42,12 @@ pub(crate) trait Algorithm: Clone {
 
     /// The election's record, if it has any.
     fn kept(store: &Self::Store) -> Option<Stored>;
+
+    /// The leader wishes for that node to lead, if there is such a thing. Says whether there is.
+    fn wish(store: &mut Self::Store, at: Visit, to: usize) -> bool {
+        let _ = (store, at, to);
+        false
+    }
 
     /// The store has noticed that a candidate's connection is closed.
     fn disconnected(store: &mut Self::Store, session: Session) -> bool {

@@ -111,6 +111,7 @@ impl<A: Algorithm> World<'_, A> {
             }
             ProcessFault::Crash { power } => self.crash(node, power),
             ProcessFault::Resign => self.resign(node),
+            ProcessFault::HandOver { to } => self.hand_over(node, to),
             ProcessFault::Leave => {
                 self.pass_input(node, Input::Resign { again_after: None });
             }
@@ -224,6 +225,27 @@ impl<A: Algorithm> World<'_, A> {
             self.nodes[node].restart(self.plan.seed);
             self.start(node);
         }
+    }
+
+    /// A leader that reaches the store notes there who should lead.
+    fn hand_over(&mut self, node: usize, to: usize) {
+        let leads = self.nodes[node].is_up && self.nodes[node].lead(self.at).is_some();
+        if !leads {
+            return;
+        }
+        self.steps += 1;
+        let (number, session) = (self.steps, self.session(node));
+        let trust_empty_store = self.plan.store.trust_empty_store;
+        let server = &mut self.store;
+        let visit = Visit {
+            now: server.clock.read(self.at),
+            server: server.number,
+            trust_empty_store,
+            session,
+            first: false,
+            number,
+        };
+        A::wish(&mut server.state, visit, to);
     }
 
     pub(super) fn resign(&mut self, node: usize) {

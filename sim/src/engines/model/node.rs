@@ -83,7 +83,7 @@ impl<A: Algorithm> Node<A> {
             who,
             config,
             link: Link::new(index, plan),
-            candidate: A::new(&config, seed(plan.seed, who)),
+            candidate: A::new(&config, index, seed(plan.seed, who)),
             boot: clock.clone(),
             monotonic: clock,
             work: None,
@@ -140,7 +140,7 @@ impl<A: Algorithm> Node<A> {
     /// Starts another process after the last one crashed.
     pub(super) fn restart(&mut self, run: u64) {
         self.who.life += 1;
-        self.candidate = A::new(&self.config, seed(run, self.who));
+        self.candidate = A::new(&self.config, self.who.node, seed(run, self.who));
         self.work = None;
     }
 

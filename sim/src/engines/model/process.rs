@@ -211,8 +211,10 @@ impl<A: Algorithm> World<'_, A> {
             Output::SteppedDown { token, reason, drain_until } => {
                 let drain_ends = self.nodes[index].clock().when(drain_until);
                 self.record(Event::SteppedDown { who, token, reason, drain_ends });
-                if let (Reason::Resigned, Some(by)) = (reason, self.nodes[index].asked_by) {
-                    self.took(by, Some(index));
+                match (reason, self.nodes[index].asked_by) {
+                    (Reason::Resigned, Some(by)) => self.took(by, Some(index)),
+                    (Reason::HandedOver, _) => self.took(FaultKind::HandOver, Some(index)),
+                    _ => {}
                 }
                 let node = &mut self.nodes[index];
                 if let Some(mut work) = node.work {

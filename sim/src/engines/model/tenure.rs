@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use tenure_core::contract::Moment;
 use tenure_core::{
     Candidate, Config, Event, Input as CoreInput, Instant, NameId, Output as CoreOutput, Reply,
-    Request, RequestId, Seed, Stamp, Unknown, Watched,
+    Request, RequestId, Seed, Stamp, Unknown, Watched, Wish,
 };
 
 use super::algorithm::{Algorithm, Ends, Input, Lead, Output, Served, Stored, Timers, Visit};
@@ -29,8 +29,8 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     type Store = S;
     const TIMERS: Timers = Timers::Boot;
 
-    fn new(config: &Config, seed: u128) -> Self {
-        let candidate = Candidate::new(*config, NameId::from_bits(seed), Seed::new(seed));
+    fn new(config: &Config, node: usize, seed: u128) -> Self {
+        let candidate = Candidate::new(*config, name(node), Seed::new(seed));
         Self { candidate, now: Instant::ORIGIN, store: PhantomData }
     }
 
@@ -76,16 +76,15 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
         self.candidate.claim(now).map(lead)
     }
 
+    fn wish(store: &mut S, at: Visit, to: usize) -> bool {
+        let Some(Lease { token, released: false, .. }) = store.lease() else { return false };
+        let want = Request::Want { token, wish: Some(Wish::Name(name(to))) };
+        store.apply(moment(at), want) == Reply::Noted
+    }
+
     fn serve(store: &mut S, at: Visit, request: Request) -> Served<Reply> {
-        let moment = Moment {
-            now: at.now,
-            identity: at.server.into(),
-            fresh: Stamp::from_bits(at.number.into()),
-            first: at.first,
-            trust_empty_store: at.trust_empty_store,
-        };
         let before = store.lease().filter(|lease| !lease.released).map(|lease| lease.token);
-        let reply = store.apply(moment, request);
+        let reply = store.apply(moment(at), request);
         let granted = match reply {
             Reply::Granted { token } => before != Some(token),
             _ => false,
@@ -112,6 +111,20 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
 
     fn answered(reply: Reply) -> Option<Answer> {
         Some(calls::answered(reply))
+    }
+}
+
+fn name(node: usize) -> NameId {
+    NameId::from_bits(node as u128)
+}
+
+fn moment(at: Visit) -> Moment {
+    Moment {
+        now: at.now,
+        identity: at.server.into(),
+        fresh: Stamp::from_bits(at.number.into()),
+        first: at.first,
+        trust_empty_store: at.trust_empty_store,
     }
 }
 

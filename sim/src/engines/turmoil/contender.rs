@@ -60,6 +60,11 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
     Ok(())
 }
 
+/// The name of a node's candidates; beyond the last node, one that nobody has.
+fn name(node: usize) -> String {
+    format!("node-{node}")
+}
+
 /// The task that drives all of a node's candidates. A fault may starve it while other tasks run.
 async fn driven(node: Arc<Node>, driver: Driver) {
     let mut driver = pin!(driver.run());
@@ -74,7 +79,7 @@ impl Seat {
     fn builder(&self) -> CandidateBuilder {
         self.elections
             .candidate(key(self.election))
-            .name(format!("node-{}", self.node.index))
+            .name(name(self.node.index))
             .config(self.config())
             .hold_off(self.config().renew_interval())
     }
@@ -90,12 +95,16 @@ impl Seat {
                     part.resigns();
                     Some(part)
                 }
+                (Order::HandOver { to }, Some(part)) => {
+                    part.hands_over(name(to));
+                    Some(part)
+                }
                 (Order::Leave, Some(part)) => {
                     part.leaves(&self).await;
                     None
                 }
                 (Order::Rejoin, None) => self.rejoin(),
-                (Order::Resign | Order::Leave, None) => None,
+                (Order::Resign | Order::HandOver { .. } | Order::Leave, None) => None,
                 (Order::Rejoin, Some(part)) => Some(part),
             };
         }

@@ -32,6 +32,7 @@ pub(super) struct Participant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Resign,
+    HandOver { to: usize },
     Leave,
     Rejoin,
 }

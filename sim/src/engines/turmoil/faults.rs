@@ -165,6 +165,7 @@ impl Faults {
                 self.settle(sim, node);
             }
             ProcessFault::Resign => self.world.resign(node),
+            ProcessFault::HandOver { to } => self.world.hand_over(node, to),
             ProcessFault::Leave => self.leave(sim, edge, node),
             // Refused before the run.
             _ => {}

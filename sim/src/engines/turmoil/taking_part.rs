@@ -23,6 +23,8 @@ pub(super) struct TakingPart {
     candidate: Candidate,
     working: Working,
     resigns: mpsc::UnboundedSender<()>,
+    /// To whom it hands over.
+    hands_over: mpsc::UnboundedSender<String>,
     /// Tasks that hold the candidate while they wait for it.
     waiting: Vec<JoinHandle<()>>,
     /// Whether the engine has asked it to resign, or to leave.
@@ -53,8 +55,9 @@ impl TakingPart {
         let (has_stopped, stopped) = oneshot::channel();
         let asked = Rc::new(Asked::default());
         spawn(report(seat.clone(), candidate.events(), Rc::clone(&asked), has_stopped));
-        let hands_over = hands_over(seat.clone(), candidate.clone(), Rc::clone(&asked), wanted);
-        let mut waiting = vec![spawn(hands_over)];
+        let (hands_over, meant) = mpsc::unbounded_channel();
+        let resigning = resigning(seat.clone(), candidate.clone(), Rc::clone(&asked), wanted);
+        let mut waiting = vec![spawn(resigning), spawn(handing_over(candidate.clone(), meant))];
         if seat.world.program.cancels {
             waiting.push(spawn(cancels(seat.clone(), candidate.downgrade())));
         }
@@ -65,7 +68,7 @@ impl TakingPart {
             }
             None => works(seat, &candidate),
         };
-        Self { candidate, working, resigns, waiting, asked, stopped }
+        Self { candidate, working, resigns, hands_over, waiting, asked, stopped }
     }
 
     pub(super) fn resigns(&self) {
@@ -73,9 +76,14 @@ impl TakingPart {
         let _ = self.resigns.send(());
     }
 
+    pub(super) fn hands_over(&self, to: String) {
+        let _ = self.hands_over.send(to);
+    }
+
     /// Leaves the election for good, and waits until the driver has removed the candidate.
     pub(super) async fn leaves(self, seat: &Seat) {
-        let Self { candidate, working, resigns, waiting, asked, stopped } = self;
+        let Self { candidate, working, resigns, hands_over, waiting, asked, stopped } = self;
+        drop(hands_over);
         asked.is_leaving.set(true);
         seat.node.took(FaultKind::Leave);
         let who = seat.node.who();
@@ -135,6 +143,9 @@ async fn report(
         let who = node.who();
         let Some(event) = traced(who, &event, |shows| node.clock.when(shows)) else { continue };
         let resigns = matches!(event, Event::SteppedDown { reason: Reason::Resigned, .. });
+        if let Event::SteppedDown { reason: Reason::HandedOver, .. } = event {
+            node.took(FaultKind::HandOver);
+        }
         let resigns = resigns && !asked.is_leaving.get();
         let by_itself = resigns && seat.is_of_a_service() && !asked.is_resigning.get();
         if by_itself {
@@ -151,7 +162,14 @@ async fn report(
     let _ = has_stopped.send(());
 }
 
-async fn hands_over(
+/// Whether it succeeds is left open: the one that is meant may be down, or away.
+async fn handing_over(candidate: Candidate, mut meant: mpsc::UnboundedReceiver<String>) {
+    while let Some(to) = meant.recv().await {
+        let _ = candidate.hand_over(Some(&to)).await;
+    }
+}
+
+async fn resigning(
     seat: Seat,
     candidate: Candidate,
     asked: Rc<Asked>,

@@ -135,6 +135,11 @@ impl World {
         self.order(node, Order::Resign);
     }
 
+    /// A node is asked to hand every lease that it holds over to another one.
+    pub(super) fn hand_over(&self, node: usize, to: usize) {
+        self.order(node, Order::HandOver { to });
+    }
+
     /// A node is asked to leave all elections.
     pub(super) fn leave(&self, node: usize) {
         self.order(node, Order::Leave);

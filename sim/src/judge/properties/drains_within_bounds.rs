@@ -59,7 +59,7 @@ impl DrainsWithinBounds {
         // clock at the drift bound was a nanosecond too long.)
         let beyond = |from: SimTime, bound| from + limits.at_most(bound) + NANOSECOND;
         tenure.at_most = match reason {
-            Reason::Resigned => Some(beyond(at, limits.drain_bound)),
+            Reason::Resigned | Reason::HandedOver => Some(beyond(at, limits.drain_bound)),
             Reason::Superseded => Some(at),
             Reason::Expired | Reason::RenewFailed | Reason::Other => {
                 tenure.claim_ends.map(|claim_ends| beyond(claim_ends, limits.stop_margin))

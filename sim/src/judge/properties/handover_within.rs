@@ -14,7 +14,7 @@
 //! may have been granted to a process that is not known to wait: an acquire of a crashed process, for instance, can still
 //! arrive. Nor is anything due while the store's past is watched, once a waiting candidate has crashed, if some candidate's
 //! request timeout is shorter than a healthy network needs for an answer, or if settings contradict each other: then a
-//! lease that was handed back is watched too.
+//! lease that was handed back is watched too. So is one that was handed over to a certain candidate.
 //!
 //! Rests on clocks that were not put back, on one server at a time, and on hints being delivered. An engine
 //! without ticks delivers them to every candidate that waits in the calm. In an engine whose candidates subscribe
@@ -27,7 +27,7 @@ use super::{About, Found, Property, PropertyName, State, Tally, Terms};
 use crate::judge::asker::Asker;
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Asked, Event, StoreStep, Who};
+use crate::trace::{Answer, Asked, Event, Reason, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u32 = 24;
@@ -39,6 +39,8 @@ pub(super) struct HandoverWithin {
     /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
     hints_may_be_lost: bool,
+    /// The token of the last tenure that was handed over to a certain candidate.
+    kept: Option<u64>,
     /// The token that was handed back, until a hint reaches a waiting candidate.
     handed_back: Option<u64>,
     /// The token that was handed back, and the latest time for the next lead.
@@ -56,6 +58,7 @@ impl HandoverWithin {
             bound,
             is_promised,
             hints_may_be_lost: !terms.is_exact(),
+            kept: None,
             handed_back: None,
             due: None,
         }
@@ -63,7 +66,9 @@ impl HandoverWithin {
 
     fn stepped(&mut self, at: SimTime, step: &StoreStep, state: &State) {
         match (step.request, step.answer) {
-            (Asked::Release { token }, Answer::Released) if state.is_calm() && self.is_promised => {
+            (Asked::Release { token }, Answer::Released)
+                if state.is_calm() && self.is_promised && self.kept != Some(token) =>
+            {
                 let knows_no_more = |seen| seen <= token;
                 let waits =
                     |asker: &Asker| asker.waits() && asker.campaigns().is_some_and(knows_no_more);
@@ -121,6 +126,8 @@ impl Property for HandoverWithin {
             {
                 self.nothing_is_due();
             }
+            // Others watch a lease that is kept for one, which may be gone.
+            Event::SteppedDown { token, reason: Reason::HandedOver, .. } => self.kept = Some(token),
             Event::Store(ref step) => self.stepped(at, step, state),
             // Not every store shows what it refuses.
             Event::Answered { answer: Some(answer), .. }

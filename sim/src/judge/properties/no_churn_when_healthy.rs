@@ -15,7 +15,7 @@ use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Asked, Event, Who};
+use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// A leader in the calm keeps the lead.
 #[derive(Debug)]
@@ -86,7 +86,9 @@ impl Property for NoChurnWhenHealthy {
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 self.keeps_leading(who, token, tally);
             }
-            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.may_end(who),
+            Event::ResignAsked { who, .. }
+            | Event::Crashed { who }
+            | Event::SteppedDown { who, reason: Reason::HandedOver, .. } => self.may_end(who),
             Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
                 return Err(Finding::LeadLost { who, token, reason });
             }
@@ -114,7 +116,6 @@ mod tests {
     };
     use super::*;
     use crate::plan::ns;
-    use crate::trace::Reason;
 
     const RENEW: Asked = Asked::Renew { token: 7 };
 

@@ -89,6 +89,9 @@ impl Sometimes {
                 let cut_off = self.faults.strike(who.node, &FaultKind::CUTS_OFF);
                 self.met_if(Condition::ResignedWhileCutOff, cut_off);
             }
+            Reason::HandedOver => {
+                self.store.tenures.of(token).resigned = true;
+            }
             Reason::RenewFailed | Reason::Other => {}
         }
     }

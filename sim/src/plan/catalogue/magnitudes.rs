@@ -118,6 +118,10 @@ impl What {
             Self::Process { node, fault: ProcessFault::Crash { .. } } => {
                 ProcessFault::Crash { power: draw.chance(1, 2) }.at(node)
             }
+            Self::Process { node, fault: ProcessFault::HandOver { .. } } => {
+                let to = usize::try_from(draw.within(0..=run.nodes as u64)).unwrap_or(0);
+                ProcessFault::HandOver { to }.at(node)
+            }
             Self::Clock { node, fault: ClockFault::ClockStep { by_ms } } => {
                 ClockFault::ClockStep { by_ms: run.step(by_ms, draw) }.at(node)
             }

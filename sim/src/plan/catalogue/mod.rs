@@ -176,6 +176,14 @@ catalogue! {
                 Row::lasting("crash", "a process crashes, and starts again");
             /// The leader hands over on request, and campaigns again later.
             20 Resign => Row::moment("resign", "the leader hands over on request").needs_a_process();
+            /// The leader is asked to hand over to the node `to`; beyond the last node, to a name that nobody has. It leads
+            /// on until that node asks for the lead.
+            53 HandOver { to: usize = 1 } =>
+                Row::moment("hand-over", "the leader is asked to hand over to a certain node")
+                    .needs_a_process()
+                    .not_in_real("does not read wishes from the records of stores")
+                    .plainer(FaultKind::Resign)
+                    .shown_by_its_effect("handed-over-to-the-one-that-was-meant");
             /// The candidate leaves the election, and campaigns again when it ends. In `turmoil` it leaves by `stop()`, by
             /// dropping all handles, or by the shutdown that `run_until` waits for, and a new candidate takes its place.
             21 Leave => Row::lasting("leave", "a candidate leaves the election, and campaigns again")

@@ -218,7 +218,7 @@ impl<M: Model> Algorithm for Flag<M> {
     type Store = M::Store;
     const TIMERS: Timers = Timers::Monotonic;
 
-    fn new(config: &Config, seed: u128) -> Self {
+    fn new(config: &Config, _: usize, seed: u128) -> Self {
         let pace = M::pace(config);
         Self {
             pace,

@@ -189,7 +189,7 @@ impl Algorithm for RenewDeadline {
     type Store = Option<Record>;
     const TIMERS: Timers = Timers::Monotonic;
 
-    fn new(config: &Config, seed: u128) -> Self {
+    fn new(config: &Config, _: usize, seed: u128) -> Self {
         Self {
             me: seed,
             lease: config.ttl(),

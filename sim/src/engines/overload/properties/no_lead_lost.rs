@@ -35,7 +35,7 @@ impl Property for NoLeadLost {
                 self.leads.insert(who, token);
             }
             Event::SteppedDown { who, token, reason, .. } => {
-                if reason != Reason::Resigned {
+                if !matches!(reason, Reason::Resigned | Reason::HandedOver) {
                     self.lost(at, (who, token, reason))?;
                 }
                 self.leads.remove(&who);
