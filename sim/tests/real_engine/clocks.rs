@@ -20,7 +20,8 @@ const FIRST_STEP_MS: u64 = 10_000;
 const CALM_FROM_MS: u64 = 20_000;
 
 /// One leader is elected, and leads to the end. On a busy machine the server may show a step too late, which is then no
-/// effect.
+/// effect; or its processes get no processor for seconds, so that requests are given up: then the lead may be lost to
+/// that. If a step were the reason, no attempt would be without it.
 fn steps_cost_no_lead_on(store: &str) {
     let steps = [SECONDS, -SECONDS, -HOUR, HOUR, YEARS, -YEARS];
     let at = (FIRST_STEP_MS..).step_by(1_500);
@@ -37,13 +38,17 @@ fn steps_cost_no_lead_on(store: &str) {
         assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
         let count = |what: &str| text.matches(what).count();
         let (elected, ended) = (count(" Elected {"), count(" SteppedDown {"));
-        assert_eq!((elected, ended), (1, 0), "elected and ended: {text}");
+        let given_up = count(" answer: None }");
+        assert!(
+            (elected, ended) == (1, 0) || given_up > 0,
+            "{elected} elected, {ended} ended: {text}"
+        );
         let effects =
             count("Effect { kind: StoreClockStep") + count("Effect { kind: StoreClockBack");
-        if effects == steps.len() {
+        if effects == steps.len() && given_up == 0 {
             return;
         }
-        told.push(format!("{effects} effects:\n{text}"));
+        told.push(format!("{effects} effects, {given_up} requests given up:\n{text}"));
     }
     panic!("{}", told.join("\n"));
 }

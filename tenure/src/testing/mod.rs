@@ -158,7 +158,7 @@ impl World {
 
     /// Replaces the store's server by another one, which knows no lease and no token. Leaders learn of it with their next
     /// renewal. A candidate that is granted a lease afterwards waits until the longest lease that may have been lost
-    /// would have ended ([`Event::Quarantined`](crate::Event::Quarantined)).
+    /// would have ended ([`Event::Watching`](crate::Event::Watching)).
     pub fn lose_data(&self) {
         self.store.lose_data();
     }

@@ -11,7 +11,9 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
+use super::{
+    About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock, on_slowest_clock,
+};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
@@ -21,10 +23,13 @@ use crate::trace::{Answer, Asked, Event, Who};
 #[derive(Debug)]
 pub(super) struct NoLateQuarantine {
     bound: Duration,
+    terms: Terms,
     /// Since when each candidate has known of the present past.
     told: Recent<Who, SimTime>,
     /// The last request of each candidate since that past began.
     sent: Recent<Who, Sent>,
+    /// Nodes that were paused: the next answer may be to a request that was given up, and is not taken then.
+    paused: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +45,8 @@ impl NoLateQuarantine {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
         let waits = terms.longest_ttl.max(terms.longest_quarantine);
         let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0)) + 2 * terms.tick;
-        Self { bound, told: Recent::default(), sent: Recent::default() }
+        let (told, sent) = (Recent::default(), Recent::default());
+        Self { bound, terms: terms.clone(), told, sent, paused: Vec::new() }
     }
 
     /// The store has another past: answers to requests that were sent before tell of either.
@@ -56,7 +62,12 @@ impl NoLateQuarantine {
         tally: &mut Tally,
     ) -> Found {
         let Some(past_is_watched) = answer.past_is_watched() else { return Ok(()) };
-        let Some(sent) = self.sent.get(who).filter(|sent| sent.id == id) else { return Ok(()) };
+        let sent = self.sent.get(who).copied().filter(|sent| sent.id == id);
+        let Some(sent) = sent else { return Ok(()) };
+        if let Some(place) = self.paused.iter().position(|node| *node == who.node) {
+            self.paused.swap_remove(place);
+            return Ok(());
+        }
         if let Some(&since) = self.told.get(who) {
             let is_late = sent.tells && sent.at > since + self.bound;
             tally.count(is_late);
@@ -66,10 +77,17 @@ impl NoLateQuarantine {
         }
         if past_is_watched {
             self.told.remove(who);
-        } else if self.told.get(who).is_none() {
+        } else if self.told.get(who).is_none() && self.is_taken(at, who, sent) {
             self.told.insert(who, at);
         }
         Ok(())
+    }
+
+    /// A candidate does not take the answer to a request that it has given up.
+    fn is_taken(&self, at: SimTime, who: Who, sent: Sent) -> bool {
+        let limits = self.terms.limits_of(who);
+        let waits = on_fastest_clock(limits.request_timeout, limits.drift_ppm);
+        at.since(sent.at) + 2 * self.terms.tick < waits
     }
 }
 
@@ -104,6 +122,7 @@ impl Property for NoLateQuarantine {
             }
             Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.told.retain(|who| who.node != node);
+                self.paused.push(node);
             }
             // A process may begin with another candidate, after one has left: that one has watched nothing.
             Event::Crashed { who } | Event::Started { who } => {
@@ -126,6 +145,9 @@ mod tests {
 
     const ASKS: Asked = Asked::Acquire { seen: 7, watched: None };
     const TOLD: Answer = Answer::Not { past_is_watched: false };
+
+    /// A request timeout of 50 on the fastest clock, less two ticks.
+    const WAITS: u64 = 43;
 
     /// 90 at a tenth of drift, and two ticks: 102.
     fn property() -> NoLateQuarantine {
@@ -159,6 +181,31 @@ mod tests {
         let watched = Answer::Not { past_is_watched: true };
         assert_eq!(compares(property(), &told_again(&[], 1_103, ASKS, watched)), 1);
         assert_eq!(compares(property(), &told_again(&[], 1_102, ASKS, watched)), 0);
+    }
+
+    /// (Model seed 16309: the request had been given up when it left, at the end of the pause.)
+    #[test]
+    fn the_first_answer_after_a_pause_may_not_be_taken() {
+        let paused = at(980, Event::Fault { kind: FaultKind::PauseAtSend, node: Some(0) });
+        let told = |sent_at| [vec![paused.clone()], told_again(&[], sent_at, ASKS, TOLD)].concat();
+        holds(property(), &told(1_103));
+        let third = |sent_at| {
+            vec![at(sent_at, sent(n(0), 3, ASKS)), at(sent_at + 10, answered(n(0), 3, TOLD))]
+        };
+        holds(property(), &[told(1_103), third(1_113 + 102)].concat());
+        fails(property(), &[told(1_103), third(1_113 + 103)].concat());
+    }
+
+    /// (Model seed 18306: the store had stalled.)
+    #[test]
+    fn a_late_answer_is_not_taken() {
+        let late = |told_at| {
+            let told = at(told_at, answered(n(0), 1, TOLD));
+            let again = [at(1_203, sent(n(0), 2, ASKS)), at(1_213, answered(n(0), 2, TOLD))];
+            [vec![at(990, sent(n(0), 1, ASKS)), told], again.to_vec()].concat()
+        };
+        holds(property(), &late(990 + WAITS));
+        fails(property(), &late(990 + WAITS - 1));
     }
 
     #[test]
