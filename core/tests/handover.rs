@@ -29,7 +29,7 @@ fn name(place: usize) -> NameId {
 impl World {
     fn of(defers: &[Duration]) -> Self {
         let candidate = |(place, defer): (usize, &Duration)| {
-            let config = Config::builder(TTL).defer(*defer).build().unwrap();
+            let config = Config::builder(TTL).defer(*defer).build().expect("within the bounds");
             Candidate::new(config, name(place), Seed::new(place as u128))
         };
         Self {
@@ -107,7 +107,7 @@ impl World {
     }
 
     fn token(&self) -> Token {
-        self.record.unwrap().token
+        self.record.expect("a record").token
     }
 
     fn wish(&mut self, wish: Wish) {
@@ -152,7 +152,7 @@ fn the_lead_goes_to_the_one_that_is_wished_for() {
             world.runs_for(SHORT / 100);
         }
         assert_eq!(world.stepped_down(), [(0, StepDownReason::HandedOver)]);
-        assert_eq!(world.record.unwrap().wanted, None, "a wish ends with the next grant");
+        assert_eq!(world.record.expect("a record").wanted, None, "a wish ends with the next grant");
         world.runs_for(TTL * 10);
         assert_eq!(world.leader(), Some(wished), "the lead does not go to and fro");
     }

@@ -68,7 +68,7 @@ const REQUESTS: [&str; 4] = ["acquire", "look", "renew", "release"];
 
 const HOW: [&str; 3] = ["dropped", "panicked", "failed"];
 
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 9] = [
     "expired",
     "superseded",
     "resigned",
@@ -101,7 +101,7 @@ pub(super) struct Class {
     store_up: Key,
     watching: Key,
     pub(super) elected: Key,
-    stepped_down: [(&'static str, Key); 8],
+    stepped_down: [(&'static str, Key); REASONS.len()],
     pub(super) renewals: Key,
     pub(super) late_renewals: Key,
     pub(super) renewal_failures: Key,

@@ -1,10 +1,12 @@
 //! A leader hands over to a certain candidate, or to any.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::{Memory, Profile};
-use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Token};
+use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Tenure, Token};
 
 use crate::support::{Remote, quick, soon, start};
 
@@ -52,22 +54,22 @@ async fn work_ends_before_the_lease_is_given_back() {
     let store = Memory::new();
     let (one, others) = led(&store, &["two"]).await;
     let tenure = soon(one.elected()).await.unwrap();
-    let (began, works) = (tokio::sync::oneshot::channel(), one.clone());
+    let (works, has_ended) = (one.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&has_ended);
     let work = tokio::spawn(async move {
-        let mut began = Some(began.0);
-        let _ = works
-            .run_while_leader(async move |tenure| {
-                let Some(began) = began.take() else { return std::future::pending().await };
-                began.send(()).unwrap();
+        let work = |tenure: Tenure| {
+            let ends = Arc::clone(&ends);
+            async move {
                 tenure.ended().await;
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                std::future::pending::<()>().await;
-            })
-            .await;
+                ends.store(true, SeqCst);
+            }
+        };
+        works.run_while_leader(work).await
     });
-    began.1.await.unwrap();
+    tokio::task::yield_now().await;
     soon(one.hand_over(Some("two"))).await.unwrap();
-    assert!(!tenure.is_current());
+    assert!(has_ended.load(SeqCst) && !tenure.is_current());
     soon(others[0].elected()).await.unwrap();
     work.abort();
 }

@@ -1,6 +1,6 @@
 //! Carries out the faults of a plan: at their times, or when their triggers fire.
 
-use super::algorithm::{Algorithm, Input};
+use super::algorithm::{Algorithm, Input, Visit};
 use super::world::{World, leader};
 use crate::plan::{
     Asking, ClockFault, FaultKind, LinkFault, Point, ProcessFault, Step, Strike, What,
