@@ -282,3 +282,19 @@ fn one_that_must_watch_first_does_not_ask() {
     let asks = world.requests.iter().filter(|(.., one)| matches!(one, Request::Ask { .. }));
     assert_eq!(asks.count(), 0);
 }
+
+/// The lead and its end are not reported together: work would be told of a renewal under an ended tenure.
+#[test]
+fn a_renewal_that_ends_the_lead_is_not_reported() {
+    let mut world = World::led(&[NOTHING; 2]);
+    world.wish(Wish::Name(name(1)));
+    while world.leader() == Some(0) {
+        world.runs_for(SHORT / 100);
+    }
+    let ended = world.events.iter().position(|(.., one)| matches!(one, Event::SteppedDown { .. }));
+    let (at, ..) = world.events[ended.expect("it was handed over")];
+    let renewed = |(when, place, event): &(Instant, usize, Event)| {
+        (*when, *place) == (at, 0) && matches!(event, Event::Renewed(_))
+    };
+    assert!(!world.events.iter().any(renewed), "{:?}", world.events);
+}

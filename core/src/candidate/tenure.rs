@@ -4,7 +4,6 @@ use super::watch::Answer;
 use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
-use crate::id::NameId;
 use crate::request::Reply;
 use crate::time::Instant;
 
@@ -40,10 +39,16 @@ impl Candidate {
                 let valid_until = lease.valid_until.max(self.config.valid_until(flight.sent_at));
                 let other_wished = wanted.map(|_| lease.other_wished.unwrap_or(self.now));
                 let attempt = Attempt::due(self.renews_next(flight, other_wished));
-                self.renewed(Lease { valid_until, attempt, other_wished, ..lease });
+                let lease = Lease { valid_until, attempt, other_wished, ..lease };
                 let asks = asked.zip(wanted).filter(|(asked, wanted)| asked.is_wished(*wanted));
-                if let Some((asked, _)) = asks {
-                    self.hand_over(asked.name);
+                match (asks, self.phase) {
+                    // Not to a candidate of the same name: this one would be back before it.
+                    (Some((asked, _)), Phase::Leading(_)) if asked.name != self.name => {
+                        let (reason, then) =
+                            (StepDownReason::HandedOver, Plan::HandOver(asked.name));
+                        self.step_down_on_request(lease, reason, then);
+                    }
+                    _ => self.renewed(lease),
                 }
             }
             Ok(Reply::Superseded { last }) => {
@@ -75,15 +80,6 @@ impl Candidate {
     fn renews_next(&self, flight: Flight, other_wished: Option<Instant>) -> Instant {
         let usual = flight.sent_at + self.config.renew_interval();
         other_wished.map_or(usual, |since| usual.min(self.again_after(self.now.since(since))))
-    }
-
-    /// Not to a candidate of the same name: this one would be back before it.
-    fn hand_over(&mut self, to: NameId) {
-        if let Phase::Leading(lease) = self.phase
-            && to != self.name
-        {
-            self.step_down_on_request(lease, StepDownReason::HandedOver, Plan::HandOver(to));
-        }
     }
 
     /// `None` if the failure ended the tenure.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{Candidate as Machine, Input, Output, Pending};
+use tenure_core::{Candidate as Machine, Claim, Input, Output, Pending};
 use tokio::sync::mpsc;
 
 use super::admission::{Lane, Place, Urgency, Waiting};
@@ -216,12 +216,16 @@ impl Election {
     }
 
     /// The next renewal, before it is due: see [`spread`](super::spread).
-    fn spread_renewal(&mut self, world: &World) {
-        let interval = self.machine.config().renew_interval();
+    fn spread_renewal(&mut self, world: &World, claim: Claim) {
+        let config = self.machine.config();
+        let interval = config.renew_interval();
         let together =
             if world.in_call.renewals > 1 { interval / TOGETHER } else { Duration::ZERO };
         // A renewal that is in flight is not sent again.
         let due = self.machine.deadline().filter(|_| self.calls.is_empty());
+        // One that follows sooner than usual has a time of its own.
+        let usual = claim.valid_until() - config.validity() + interval;
+        let due = due.filter(|due| *due >= usual);
         self.renewal = due.map_or(Renewal::WhenDue, |due| {
             Renewal::before(due, world.phase, self.shared.id, interval, together)
         });

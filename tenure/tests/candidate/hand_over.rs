@@ -129,3 +129,15 @@ async fn a_dropped_handover_may_happen_all_the_same() {
     soon(two.elected()).await.unwrap();
     assert!(!one.is_leader());
 }
+
+/// A wish that nobody answers costs a few renewals, on each store: they follow sooner at first, and not at each reply.
+#[tokio::test]
+async fn a_wrong_name_costs_few_renewals() {
+    let remote = Remote::default();
+    let one = Candidate::builder(remote.clone(), "job").config(quick()).start().unwrap();
+    soon(one.elected()).await.unwrap();
+    let before = remote.asked();
+    soon(one.hand_over(Some("nobody"))).await.unwrap_err();
+    let asked = remote.asked() - before;
+    assert!(asked < 25, "{asked}");
+}

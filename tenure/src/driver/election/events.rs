@@ -23,12 +23,12 @@ impl Election {
         match event {
             MachineEvent::Elected(claim) => {
                 self.elected(world, now, claim);
-                self.spread_renewal(world);
+                self.spread_renewal(world, claim);
                 self.describing.begins();
             }
             MachineEvent::Renewed(claim) => {
                 self.renewed(now, claim);
-                self.spread_renewal(world);
+                self.spread_renewal(world, claim);
                 self.describing.may_be_behind();
             }
             MachineEvent::SteppedDown { reason, drain_until, .. } => {
