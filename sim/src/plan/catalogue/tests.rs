@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Each kind of fault as plans have always spelled it.
-const SPELLED: [&str; 31] = [
+const SPELLED: [&str; 32] = [
     r#"{"partition":{"node":3}}"#,
     r#"{"one-way":{"node":null,"to_store":true}}"#,
     r#"{"hold":{"node":3}}"#,
@@ -28,6 +28,7 @@ const SPELLED: [&str; 31] = [
     r#"{"clock-step":{"node":3,"by_ms":-7}}"#,
     r#"{"crash":{"node":3,"power":true}}"#,
     r#"{"resign":{"node":3}}"#,
+    r#"{"hand-over":{"node":null,"to":7}}"#,
     r#"{"leave":{"node":3}}"#,
     r#""store-crash""#,
     r#""store-loss""#,

@@ -197,8 +197,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "only the first renewal is sent in time",
         edits: &[Edit {
             file: TENURE,
-            from: "let attempt = Attempt::due(flight.sent_at + self.config.renew_interval());",
-            to: "let attempt = Attempt::due(flight.sent_at + self.config.ttl());",
+            from: "let usual = flight.sent_at + self.config.renew_interval();",
+            to: "let usual = flight.sent_at + self.config.ttl();",
         }],
         shows: Shows::Model,
         caught_by: &["no-churn-when-healthy"],

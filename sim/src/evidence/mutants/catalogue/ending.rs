@@ -26,8 +26,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resigning leader hands the lease back while work still drains",
         edits: &[Edit {
             file: ENDING,
-            from: "self.step_down_resigned(lease, then);",
-            to: "self.step_down_resigned(lease, then);
+            from: "self.step_down_on_request(lease, StepDownReason::Resigned, then);",
+            to: "self.step_down_on_request(lease, StepDownReason::Resigned, then);
                 self.release(lease.tenure, then);",
         }],
         shows: Shows::Model,
