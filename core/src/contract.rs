@@ -78,10 +78,6 @@ impl Record {
     pub fn agrees(&self, ttl: Duration, quarantine: Duration) -> bool {
         quarantine >= self.ttl && self.quarantine >= ttl
     }
-
-    fn is_tenure(&self, holder: HolderId, token: Token) -> bool {
-        !self.released && self.holder == holder && self.token == token
-    }
 }
 
 /// What a store knows about its own history, beside all elections of one prefix.
@@ -293,7 +289,7 @@ impl Step<'_> {
         stamp: Option<WatchedStamp>,
     ) -> Reply {
         let now = self.at.now;
-        let Some(lease) = self.leased(token).filter(|lease| lease.is_tenure(holder, token)) else {
+        let Some(lease) = self.leased(token).filter(|lease| lease.holder == holder) else {
             return Reply::Superseded { last: self.last() };
         };
         let Record { asked, wanted, quarantine, .. } = *lease;
@@ -310,7 +306,7 @@ impl Step<'_> {
         token: Token,
         reservation: Option<Reservation>,
     ) -> Reply {
-        let Some(lease) = self.leased(token).filter(|lease| lease.is_tenure(holder, token)) else {
+        let Some(lease) = self.leased(token).filter(|lease| lease.holder == holder) else {
             return Reply::NotHeld;
         };
         (lease.released, lease.reservation) = (true, reservation);

@@ -39,11 +39,12 @@ fn changes_from_outside_are_planted_and_what_breaks_nothing_survives() {
     let file = "core/src/contract.rs";
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let source = fs::read_to_string(root.join(file)).unwrap();
-    let old = "        !self.released && self.holder == holder && self.token == token";
+    let old =
+        "        self.record.as_mut().filter(|record| !record.released && record.token == token)";
     let at = 1 + source.lines().position(|line| line == old).unwrap();
     let diff =
         |line: &str| format!("--- a/{file}\n+++ b/{file}\n@@ -{at} +{at} @@\n-{old}\n+{line}\n");
-    let wrong = diff("        self.holder == holder && self.token == token");
+    let wrong = diff("        self.record.as_mut().filter(|record| record.token == token)");
     let (code, rows, said) = plant("wrong", &wrong);
     assert_eq!((code, &rows[0]["trials"][0]["end"]), (Some(0), &"by-properties".into()), "{said}");
     let (code, _, said) = plant("broken", &diff("        nonsense"));
