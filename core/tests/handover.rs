@@ -190,7 +190,7 @@ fn a_name_that_does_not_ask_costs_nothing() {
     }
 }
 
-/// Whoever asks without a wish, or is wished for and does not ask, changes nothing.
+/// A candidate that asks although nobody wishes for it changes nothing.
 #[test]
 fn an_ask_without_a_wish_is_none() {
     let mut world = World::led(&[NOTHING; 2]);

@@ -55,8 +55,8 @@ impl CandidateBuilder {
     ///   and [`hold_off`](Self::hold_off). Each replaces what was set before;
     /// - `TENURE_TTL`, `TENURE_RENEW_INTERVAL`, `TENURE_REQUEST_TIMEOUT`, `TENURE_STOP_MARGIN`,
     ///   `TENURE_POLL_BOUND`, `TENURE_LONGEST_STOP` or `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DEFER`,
-    ///   `TENURE_DRIFT_PPM`: see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
-    ///   whole: a TTL that is not set is 15 s, and the others follow from the TTL.
+    ///   `TENURE_DRIFT_PPM`: see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set
+    ///   before is replaced as a whole: a TTL that is not set is 15 s, and the others follow from the TTL.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
     ///

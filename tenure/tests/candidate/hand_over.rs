@@ -118,7 +118,7 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
     drop(tenure);
 }
 
-/// The wish outlives the future: whoever is meant asks later.
+/// The wish outlives the future, so the candidate of that name may ask later.
 #[tokio::test]
 async fn a_dropped_handover_may_happen_all_the_same() {
     let store = Memory::new();
