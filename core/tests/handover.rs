@@ -298,3 +298,29 @@ fn a_renewal_that_ends_the_lead_is_not_reported() {
     };
     assert!(!world.events.iter().any(renewed), "{:?}", world.events);
 }
+
+/// Another candidate may have the leader's name: the lead does not go to itself, and the other one's asks are few.
+#[test]
+fn a_leader_does_not_hand_over_to_its_own_name() {
+    let mut world = World::led(&[NOTHING; 1]);
+    let config = Config::builder(TTL).build().expect("within the bounds");
+    world.candidates.push(Candidate::new(config, name(0), Seed::new(9)));
+    world.input(1, Input::Campaign);
+    world.wish(Wish::Name(name(0)));
+    world.runs_for(TTL * 10);
+    assert_eq!((world.leader(), world.stepped_down()), (Some(0), Vec::new()));
+    let asks = world.requests.iter().filter(|(.., one)| matches!(one, Request::Ask { .. }));
+    let asks = asks.count();
+    assert!(asks > 3 && asks < 50, "{asks}");
+}
+
+/// An ask of one that is not the one wished for.
+#[test]
+fn an_ask_of_another_one_is_none() {
+    let mut world = World::led(&[NOTHING; 2]);
+    world.wish(Wish::Name(name(9)));
+    let (token, asked) = (world.token(), tenure_core::Asked { name: name(1), defer: NOTHING });
+    world.ask(Request::Ask { token, asked, seen: Some(token), quarantine: TTL });
+    world.runs_for(TTL * 4);
+    assert_eq!((world.leader(), world.stepped_down()), (Some(0), Vec::new()));
+}
