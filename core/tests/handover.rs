@@ -16,6 +16,7 @@ struct World {
     now: Instant,
     record: Option<Record>,
     past: Option<Past>,
+    trusts_empty: bool,
     candidates: Vec<Candidate>,
     /// Who has taken part, when, and which requests were sent.
     events: Vec<(Instant, usize, Event)>,
@@ -36,6 +37,7 @@ impl World {
             now: Instant::from_nanos(1_000_000_000_000),
             record: None,
             past: None,
+            trusts_empty: true,
             candidates: defers.iter().enumerate().map(candidate).collect(),
             events: Vec::new(),
             requests: Vec::new(),
@@ -56,7 +58,13 @@ impl World {
 
     fn moment(&self) -> Moment {
         let fresh = Stamp::from_bits(7);
-        Moment { now: self.now, identity: 1, fresh, first: false, trust_empty_store: true }
+        Moment {
+            now: self.now,
+            identity: 1,
+            fresh,
+            first: false,
+            trust_empty_store: self.trusts_empty,
+        }
     }
 
     fn ask(&mut self, request: Request) -> Reply {
@@ -254,6 +262,35 @@ fn one_that_defers_leads_if_no_other_can() {
     assert_eq!(world.leader(), Some(1));
     let took = world.now.since(vacant);
     assert!(took >= defer && took < defer + SHORT, "{took:?}");
+}
+
+/// Also at an election's first lease, whatever hints come, and after a wait for a past that nobody has watched.
+#[test]
+fn others_go_first_at_the_first_lease() {
+    let defer = Duration::from_secs(4);
+    for trusts_empty in [true, false] {
+        for others in [0, 1] {
+            let mut world = World::of(&[defer, NOTHING]);
+            world.trusts_empty = trusts_empty;
+            let begun = world.now;
+            for place in 0..=others {
+                world.input(place, Input::Campaign);
+                world.runs_for(SHORT);
+            }
+            while world.leader().is_none() {
+                world.hint_all();
+                world.runs_for(SHORT / 100);
+            }
+            assert_eq!(world.leader(), Some(others), "{trusts_empty}: {:?}", world.events);
+            let watch =
+                if trusts_empty { NOTHING } else { world.candidates[0].config().quarantine() };
+            let took = world.now.since(begun);
+            // Only an acquire begins a past, so that a candidate alone lets others go first twice.
+            assert!(took < watch + defer * 2 + SHORT * 2, "{trusts_empty}, {others}: {took:?}");
+            assert!(others == 1 || took >= defer, "{trusts_empty}: {took:?}");
+            assert!(world.requests.len() < 400, "{}", world.requests.len());
+        }
+    }
 }
 
 #[test]

@@ -56,13 +56,18 @@ impl Candidate {
         if self.past.is_unreported() || !self.past.is_settled(&self.config, self.now) {
             return self.past.is_unreported();
         }
-        match campaign.known {
-            Known::Nothing | Known::Vacant => true,
-            // Who lets others go first looks whether the lease is vacant.
-            Known::Lease(watch) => {
-                campaign.asks && self.config.defer().is_zero() || self.now >= watch.ready()
-            }
-        }
+        // Who lets others go first looks whether the lease is vacant.
+        let tries = campaign.asks && self.config.defer().is_zero();
+        tries || self.now >= self.asks_from(campaign)
+    }
+
+    /// From when on the campaign may take the lease if it stays as it is.
+    pub(super) fn asks_from(&self, campaign: &Campaign) -> Instant {
+        let (vacant, defer) = match campaign.known {
+            Known::Vacant { since } => (since, self.config.defer()),
+            Known::Lease(watch) => (watch.ready(), watch.defer()),
+        };
+        self.past.ready(&self.config).map_or(vacant, |settled| vacant.max(settled)) + defer
     }
 
     /// The request that leaves now, of a candidate in which nothing has changed since its admission.

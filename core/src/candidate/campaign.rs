@@ -32,8 +32,8 @@ impl Candidate {
     pub(super) fn campaign(&mut self) {
         let campaign = Campaign {
             holder: self.random.holder(),
-            attempt: Attempt::due(self.now + self.config.defer()),
-            known: Known::Nothing,
+            attempt: Attempt::due(self.now),
+            known: Known::Vacant { since: self.now },
             looks: false,
             asks: false,
             hinted: false,
@@ -130,7 +130,7 @@ impl Candidate {
             self.emit(Event::Watching { watched: Watched::Past, until });
         }
         let lease = campaign.known.lease();
-        let ready = lease.map_or(self.now, |watch| watch.ready()).max(settled.unwrap_or(self.now));
+        let ready = self.asks_from(&campaign);
         if ready <= self.now || self.past.is_unreported() {
             let is_the_same = lease.is_none_or(|watch| watch.shows_what(before.lease()));
             let may_help = looked || knows_more || waits_anew || !is_the_same;
@@ -146,7 +146,10 @@ impl Candidate {
 
     /// What an answer shows of the lease.
     fn sees(&mut self, campaign: &Campaign, sight: &Sight) -> Known {
-        let Some(record) = sight.record else { return Known::Vacant };
+        let Some(record) = sight.record else {
+            let Known::Lease(_) = campaign.known else { return campaign.known };
+            return Known::Vacant { since: self.now };
+        };
         if let Some(left) = &mut self.unwanted {
             let Tenure { holder, token } = left.tenure;
             left.is_kept = !record.released && (record.holder, record.token) == (holder, token);
@@ -156,15 +159,17 @@ impl Candidate {
         let demand = match () {
             () if is_own => Duration::ZERO,
             () if self.config.server_ends_leases() && !record.released => Duration::MAX,
-            () if record.is_kept_for(self.name) => record.demands(self.name, ttl, quarantine),
-            () => record.demands(self.name, ttl, quarantine) + self.config.defer(),
+            () => record.demands(self.name, ttl, quarantine),
         };
+        let is_for_this = is_own || record.is_kept_for(self.name);
+        let defer = if is_for_this { Duration::ZERO } else { self.config.defer() };
         if !record.released && !is_own && self.incumbent != Some(record.token) {
             self.incumbent = Some(record.token);
             self.emit(Event::IncumbentChanged { token: record.token });
         }
         let renews_at = self.now + self.config.look_interval(sight.now.since(record.written));
-        let watch = LeaseWatch::after(campaign.known.lease(), &record, demand, self.now, renews_at);
+        let seen = LeaseWatch::new(&record, self.now, demand, defer, renews_at);
+        let watch = seen.continues(campaign.known.lease());
         let other = OtherSettings::new(record.ttl, record.quarantine);
         if is_own || record.agrees(ttl, quarantine) {
             self.contradiction = None;

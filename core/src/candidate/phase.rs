@@ -64,9 +64,10 @@ pub(super) struct Wished {
 /// What the store has told a campaign about the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Known {
-    Nothing,
-    /// The election has no record.
-    Vacant,
+    /// No answer has shown a record, since then.
+    Vacant {
+        since: Instant,
+    },
     Lease(LeaseWatch),
 }
 
@@ -74,7 +75,7 @@ impl Known {
     pub(super) const fn lease(self) -> Option<LeaseWatch> {
         match self {
             Self::Lease(watch) => Some(watch),
-            Self::Nothing | Self::Vacant => None,
+            Self::Vacant { .. } => None,
         }
     }
 }

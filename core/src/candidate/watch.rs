@@ -18,24 +18,31 @@ pub(super) struct LeaseWatch {
     released: bool,
     since: Instant,
     demand: Span,
+    /// How long others go first, after the demand.
+    defer: Span,
     /// When the leader should renew next.
     renews_at: Instant,
 }
 
 impl LeaseWatch {
-    /// The watch after an answer that showed this record. A mark that was newly released is watched anew, since a lease
-    /// that is kept for another one is kept from then on.
-    pub(super) fn after(
-        before: Option<Self>,
+    /// A watch that begins with an answer that showed this record.
+    pub(super) fn new(
         record: &Record,
+        since: Instant,
         demand: Duration,
-        now: Instant,
+        defer: Duration,
         renews_at: Instant,
     ) -> Self {
-        let (mark, released, demand) = (record.mark(), record.released, Span::of(demand));
-        match before {
-            Some(same) if same.mark == mark && same.released == released => Self { demand, ..same },
-            Some(_) | None => Self { mark, released, since: now, demand, renews_at },
+        let (demand, defer) = (Span::of(demand), Span::of(defer));
+        Self { mark: record.mark(), released: record.released, since, demand, defer, renews_at }
+    }
+
+    /// The same, if the record was watched before. A mark that was newly released is watched anew, since a lease that is
+    /// kept for another one is kept from then on.
+    pub(super) fn continues(self, before: Option<Self>) -> Self {
+        match before.filter(|before| self.shows_what(Some(*before))) {
+            Some(Self { since, renews_at, .. }) => Self { since, renews_at, ..self },
+            None => self,
         }
     }
 
@@ -46,6 +53,10 @@ impl LeaseWatch {
     /// From this instant on, the lease may be taken if it stays as it is.
     pub(super) fn ready(&self) -> Instant {
         self.since + self.demand.get()
+    }
+
+    pub(super) const fn defer(&self) -> Duration {
+        self.defer.get()
     }
 
     pub(super) const fn mark(&self) -> Mark {

@@ -98,11 +98,9 @@ impl ConfigBuilder {
         self
     }
 
-    /// How long the candidate lets others go first when a lease was given back or was not renewed for its TTL: at most
-    /// 24 h. For a site that should lead only if no other one can. A handover to this candidate does not wait.
-    /// Default: not at all.
-    ///
-    /// **Not guaranteed** for an election without a record: there the first candidate that asks is granted the lease.
+    /// How long the candidate lets others go first when it finds the lease vacant, from the first lease of an election
+    /// on: at most 24 h. For a site that should lead only if no other one can. A handover to this candidate does not
+    /// wait. Default: not at all.
     pub const fn defer(mut self, time: Duration) -> Self {
         self.0.defer = Span::of(time);
         self
