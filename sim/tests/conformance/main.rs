@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod swapped;
 mod wrong;
 
 use tenure::store::{HistoryKind, Promise, TokenKind};

@@ -117,7 +117,7 @@ impl StoreError {
     }
 
     /// The error of a store without messages on [`Request::Notify`](super::Request).
-    #[cfg(any(feature = "etcd", feature = "sqlite"))]
+    #[cfg(any(feature = "cas", feature = "etcd", feature = "sqlite"))]
     pub(super) fn no_messages(store: &'static str) -> Self {
         Self::new(StoreErrorKind::Unsupported, format!("{store} has no messages"))
     }

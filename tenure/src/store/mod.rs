@@ -5,6 +5,8 @@
 //! answers the first six, and [`Request`] says it of the others. All other decisions are made by the candidate.
 
 mod any;
+#[cfg(feature = "cas")]
+pub mod cas;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]

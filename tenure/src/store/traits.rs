@@ -34,6 +34,9 @@ pub struct StoreTraits {
     pub tokens: TokenKind,
     /// What the store does about lost history.
     pub history: HistoryKind,
+    /// Whether each election has a past of its own: then each is watched once before its first lease. Otherwise all
+    /// elections of one prefix share one.
+    pub past_per_election: bool,
     /// Whether the server ends leases itself, by its own clock.
     pub ends_leases: bool,
     /// The promises that this store does not keep.
@@ -56,6 +59,7 @@ impl StoreTraits {
             messages: false,
             tokens: TokenKind::WallClockFloor,
             history: HistoryKind::Quarantine,
+            past_per_election: false,
             ends_leases: false,
             gives_up: &[],
         }

@@ -193,6 +193,8 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
         Some("the store declares that it shares its candidates' fate")
     } else if row.is_about_the_past() && gives_up(Promise::StoreLoss) {
         Some("the store declares that it gives up G6")
+    } else if row.is_about_a_shared_past() && traits.past_per_election {
+        Some("the store declares that each election has a past of its own")
     } else if row == Row::Restart && traits.history == HistoryKind::Durable {
         Some("the store declares that a restart loses nothing")
     } else if row.is_about_marks() && traits.ends_leases {

@@ -2,6 +2,7 @@
 //!
 //! The store only compares. So a row claims to have watched a mark or a past, and does not wait.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub(super) struct Probe<'a, H: Harness> {
     pub(super) store: H::Store,
     pub(super) traits: StoreTraits,
     transcript: Vec<String>,
+    /// The elections whose past was watched; with a shared past, nothing is noted.
+    settled: BTreeSet<Key>,
     /// The number of the last request that has one.
     number: AtomicU64,
 }
@@ -41,7 +44,8 @@ impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn new(row: Row, harness: &'a H) -> Self {
         let store = harness.connect().await;
         let traits = store.traits();
-        Self { row, harness, store, traits, transcript: Vec::new(), number: AtomicU64::new(0) }
+        let (transcript, settled) = (Vec::new(), BTreeSet::new());
+        Self { row, harness, store, traits, transcript, settled, number: AtomicU64::new(0) }
     }
 
     pub(super) fn broken(self, what: String) -> Broken {
@@ -175,11 +179,26 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     /// Tells the store that its past was watched, in case that it asks for that.
     pub(super) async fn settle(&mut self) -> Found<()> {
-        let Some(past) = self.look().await?.sight.past else { return Ok(()) };
+        let other = if self.traits.past_per_election { "job" } else { "settled" };
+        self.settle_about(&key("job")?, &key(other)?).await
+    }
+
+    /// The election of that name, in which the past was watched.
+    pub(super) async fn settled(&mut self, name: &str) -> Found<Key> {
+        let key = key(name)?;
+        if self.traits.past_per_election && self.settled.insert(key.clone()) {
+            self.settle_about(&key, &key).await?;
+        }
+        Ok(key)
+    }
+
+    /// What one election tells, another one is told.
+    async fn settle_about(&mut self, key: &Key, other: &Key) -> Found<()> {
+        let Some(past) = self.look_about(key).await?.sight.past else { return Ok(()) };
         // A longer quarantine than was watched: nothing is granted.
         let asks = self.acquire(0, None);
         let asks = Acquire { stamp: Some(watched(past, EVER)), quarantine: EVER * 2, ..asks };
-        self.refused_about(&key("settled")?, asks).await.map(|_| ())
+        self.refused_about(other, asks).await.map(|_| ())
     }
 
     pub(super) async fn granted(&mut self, asks: Acquire) -> Found<Token> {

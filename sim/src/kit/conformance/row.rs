@@ -194,6 +194,10 @@ impl Row {
         )
     }
 
+    pub(super) const fn is_about_a_shared_past(self) -> bool {
+        matches!(self, Self::WatchedForAll | Self::LongestTtl)
+    }
+
     pub(super) const fn is_about_the_past(self) -> bool {
         matches!(
             self,

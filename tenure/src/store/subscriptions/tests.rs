@@ -229,7 +229,7 @@ fn elections_that_end_before_they_are_subscribed_to_leave_no_connection() {
     server.remote.lock().unwrap().wire = Some(Arc::default());
     drop(driver);
     nothing_is_left(&server);
-    assert_eq!(server.commands(), []);
+    assert_eq!(server.commands(), [0; 0]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
     let mut calls = Vec::new();
     let mut wanted: Vec<(Option<Token>, bool)> = Vec::new();
     for election in 0..requests_in_two_calls(in_call) {
-        let key = key(&format!("job-{election}"))?;
+        let key = probe.settled(&format!("job-{election}")).await?;
         let held_by = if election % 5 == 2 { 1 } else { 2 };
         let mut asks = probe.acquire(1, None);
         let (mut last, mut is_granted) = (None, true);
@@ -78,7 +78,7 @@ pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
     let in_call = probe.traits.renewals_in_call;
     let mut elections = Vec::new();
     for election in 0..requests_in_two_calls(in_call) {
-        let key = key(&format!("job-{election}"))?;
+        let key = probe.settled(&format!("job-{election}")).await?;
         let token = probe.granted_about(&key, probe.acquire(1, None)).await?;
         if election % 4 == 0 {
             let released = probe.ask_about(&key, release(1, token)).await?;
@@ -149,7 +149,7 @@ pub(crate) async fn looks_of_one_call_are_judged_alone<H: Harness>(
     let in_call = probe.traits.looks_in_call;
     let (mut calls, mut wanted) = (Vec::new(), Vec::new());
     for election in 0..requests_in_two_calls(in_call) {
-        let key = key(&format!("job-{election}"))?;
+        let key = probe.settled(&format!("job-{election}")).await?;
         let (mut token, is_released) = (None, election % 3 == 2);
         if election % 3 > 0 {
             let granted = as_grant(&probe.ask_about(&key, request(probe.acquire(1, None))).await?)?;

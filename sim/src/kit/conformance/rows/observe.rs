@@ -88,7 +88,7 @@ pub(crate) async fn names_and_metadata_come_back<H: Harness>(
 }
 
 pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
-    let (one, other) = (key("job")?, key("job:2")?);
+    let (one, other) = (key("job")?, probe.settled("job:2").await?);
     let token = probe.granted_about(&one, probe.acquire(1, None)).await?;
     let shown = probe.look_about(&other).await?;
     must(shown.sight.record.is_none(), || format!("{other} is not vacant: {shown:?}"))?;
@@ -118,7 +118,8 @@ pub(crate) async fn keys_may_have_any_characters<H: Harness>(
     ];
     let mut tokens = Vec::new();
     for (number, name) in (1..).zip(odd) {
-        let token = probe.granted_about(&key(name)?, probe.acquire(number, None)).await?;
+        let key = probe.settled(name).await?;
+        let token = probe.granted_about(&key, probe.acquire(number, None)).await?;
         tokens.push((number, name, token));
     }
     for (number, name, token) in tokens {

@@ -8,7 +8,7 @@ use tenure::store::{Acquire, Loss, Reply};
 use super::acquire::beyond;
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, RENEWED, key, must, release, request, watched,
+    Found, LONG, Probe, RENEWED, must, release, request, watched,
 };
 
 /// The most purges until a record is deleted, at intervals of a quarter of the shortest TTL: a purge watches a record for
@@ -20,7 +20,8 @@ const CLOCK_MOVES: Duration = Duration::from_millis(5);
 /// One lease is held, one was given back and is held again, and one is renewed before each purge.
 pub(crate) async fn a_purge_leaves_leases<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     probe.purged().await?;
-    let (ttl, jobs) = (probe.short(), [key("held")?, key("again")?]);
+    let jobs = [probe.settled("held").await?, probe.settled("again").await?];
+    let ttl = probe.short();
     let mut tokens = Vec::new();
     for job in &jobs {
         tokens.push(probe.granted_about(job, probe.acquire(1, None)).await?);
@@ -28,7 +29,7 @@ pub(crate) async fn a_purge_leaves_leases<H: Harness>(probe: &mut Probe<'_, H>) 
     let released = probe.ask_about(&jobs[1], release(1, tokens[1])).await?;
     must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
     tokens[1] = probe.granted_about(&jobs[1], probe.acquire(2, Some(tokens[1]))).await?;
-    let renewed = key("renewed")?;
+    let renewed = probe.settled("renewed").await?;
     // A server that ends leases ends a short one on a slow machine.
     let ttl_of_renewed = if probe.traits.ends_leases { LONG } else { ttl };
     let asks = Acquire { ttl: ttl_of_renewed, quarantine: ttl, ..probe.acquire(1, None) };
@@ -52,7 +53,10 @@ pub(crate) async fn tokens_increase_after_a_purge<H: Harness>(
 ) -> Found<()> {
     probe.purged().await?;
     let ttl = probe.short();
-    let jobs = [key("released")?, key("held")?, key("ahead")?];
+    let mut jobs = Vec::new();
+    for name in ["released", "held", "ahead"] {
+        jobs.push(probe.settled(name).await?);
+    }
     let short = |asks| Acquire { ttl, quarantine: ttl, ..asks };
     let mut last: Vec<Token> = Vec::new();
     for job in &jobs[..2] {

@@ -31,8 +31,10 @@ pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_,
     let names = ["renewed", "released", "held", "looked-at"];
     let mut tokens: Vec<Token> = Vec::new();
     for name in names {
-        tokens.push(probe.granted_about(&key(name)?, probe.acquire(1, None)).await?);
+        let key = probe.settled(name).await?;
+        tokens.push(probe.granted_about(&key, probe.acquire(1, None)).await?);
     }
+    probe.settled("vacant").await?;
     let asked = [
         Asked::new(names[0], probe.renew(1, tokens[0]), |reply| *reply == RENEWED)?,
         Asked::new(names[1], release(1, tokens[1]), |reply| *reply == Reply::Released)?,

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure::store::{HistoryKind, Key, Promise, Request};
+use tenure::store::{Key, Promise, Request};
 use tenure_core::Transition;
 
 use super::Stop;
@@ -36,8 +36,7 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let elections = [key("a")?, key("b")?, key("c")?];
-    let shares_fate = probe.traits.history == HistoryKind::SharesFate;
-    let mut model = Model::new(shares_fate, probe.harness.trusts_an_empty_store());
+    let mut model = Model::new(&probe.traits, probe.harness.trusts_an_empty_store());
     let mut requests = Requests::new(Draw::new(1, "differential", 0), &probe.traits);
     // A store that gives up G1 may let a lease go with the connection.
     let keeps_leases = !probe.traits.gives_up.contains(&Promise::SingleLeader);

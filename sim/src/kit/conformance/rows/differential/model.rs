@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tenure::store::{Profile, Reply, Shown};
+use tenure::store::{HistoryKind, Profile, Reply, Shown, StoreTraits};
 use tenure::{Instant, Token};
 use tenure_core::contract::{self, FOREVER, Moment, Past, Record};
 use tenure_core::{Request, Sight, Stamp, Transition, UnwatchedPast};
@@ -17,7 +17,8 @@ const UNTOLD: u128 = u128::MAX << 32;
 #[derive(Clone)]
 pub(super) struct Model {
     pub(super) records: [Option<Record>; 3],
-    pub(super) past: Option<Past>,
+    /// One of all elections, or one of each.
+    pasts: Vec<Option<Past>>,
     pub(super) at: Moment,
     profiles: [Option<Profile>; 3],
     /// All that the store has told.
@@ -28,7 +29,7 @@ pub(super) struct Model {
 
 impl Model {
     /// A store without any requests.
-    pub(super) fn new(shares_fate: bool, trust_empty_store: bool) -> Self {
+    pub(super) fn new(traits: &StoreTraits, trust_empty_store: bool) -> Self {
         let watched = Past {
             identity: 0,
             stamp: Stamp::from_bits(UNTOLD),
@@ -36,10 +37,11 @@ impl Model {
             longest: Duration::ZERO,
             purged: None,
         };
+        let past = (traits.history == HistoryKind::SharesFate).then_some(watched);
         let (now, fresh) = (Instant::ORIGIN, Stamp::from_bits(UNTOLD));
         Self {
             records: [None; 3],
-            past: shares_fate.then_some(watched),
+            pasts: vec![past; if traits.past_per_election { 3 } else { 1 }],
             at: Moment { now, identity: 0, fresh, first: true, trust_empty_store },
             profiles: [const { None }; 3],
             stamps: BTreeSet::new(),
@@ -51,14 +53,28 @@ impl Model {
         match mishap {
             Mishap::RecordsLost => self.records = [None; 3],
             Mishap::OtherServer => self.at.identity += 1,
-            Mishap::PastLost => self.past = None,
-            Mishap::AllLost => (self.records, self.past) = ([None; 3], None),
+            Mishap::PastLost => self.pasts.fill(None),
+            Mishap::AllLost => {
+                self.records = [None; 3];
+                self.pasts.fill(None);
+            }
         }
     }
 
-    /// The stamp of the past, if it was told.
-    pub(super) fn stamp(&self) -> Option<Stamp> {
-        self.past.map(|past| past.stamp).filter(|stamp| stamp.to_bits() < UNTOLD)
+    fn place(&self, election: usize) -> usize {
+        election.min(self.pasts.len() - 1)
+    }
+
+    /// A value that has its own past is examined by each request.
+    fn is_examined(&self) -> bool {
+        self.at.first || self.pasts.len() > 1
+    }
+
+    /// The stamp of the election's past, if it was told.
+    pub(super) fn stamp(&self, election: usize) -> Option<Stamp> {
+        self.pasts[self.place(election)]
+            .map(|past| past.stamp)
+            .filter(|stamp| stamp.to_bits() < UNTOLD)
     }
 
     /// All stamps that were told.
@@ -67,7 +83,7 @@ impl Model {
     }
 
     pub(super) fn last(&self, election: usize) -> Option<Token> {
-        let purged = || self.past.and_then(|past| past.purged);
+        let purged = || self.pasts[self.place(election)].and_then(|past| past.purged);
         self.records[election].map_or_else(purged, |record| Some(record.token))
     }
 
@@ -88,8 +104,9 @@ impl Model {
             _ => Instant::ORIGIN,
         };
         self.takes_stamp(election, request, told(reply))?;
-        let (record, past) = (&mut self.records[election], &mut self.past);
-        let line = Transition::apply(record, past, self.at, request);
+        let (place, at) = (self.place(election), Moment { first: self.is_examined(), ..self.at });
+        let (record, past) = (&mut self.records[election], &mut self.pasts[place]);
+        let line = Transition::apply(record, past, at, request);
         self.at.first = false;
         let due = without_hints(line.reply);
         if without_hints(given) != due {
@@ -115,15 +132,17 @@ impl Model {
         request: Request,
         told: Option<UnwatchedPast>,
     ) -> Found<()> {
+        let place = self.place(election);
         self.at.fresh = Stamp::from_bits(UNTOLD + 1 + self.lines.len() as u128);
         let begins = {
-            let (mut record, mut past) = (self.records[election], self.past);
-            let fresh = self.at.fresh;
-            contract::apply(&mut record, &mut past, self.at, request);
+            let (mut record, mut past) = (self.records[election], self.pasts[place]);
+            let (fresh, first) = (self.at.fresh, self.is_examined());
+            let at = Moment { first, ..self.at };
+            contract::apply(&mut record, &mut past, at, request);
             past.is_some_and(|past| past.stamp == fresh)
         };
         let Some(UnwatchedPast { stamp, .. }) = told else { return Ok(()) };
-        match &mut self.past {
+        match &mut self.pasts[place] {
             _ if begins => self.at.fresh = stamp,
             Some(past) if past.stamp.to_bits() >= UNTOLD => past.stamp = stamp,
             Some(_) | None => return Ok(()),
@@ -153,13 +172,15 @@ impl Model {
     pub(super) fn purges(&mut self) -> u64 {
         let mut deleted = 0;
         self.at.now = Instant::ORIGIN;
-        for record in &mut self.records {
+        for election in 0..self.records.len() {
+            let place = self.place(election);
+            let (record, past) = (&mut self.records[election], &mut self.pasts[place]);
             let Some(mark) = record.filter(|record| record.released).map(|record| record.mark())
             else {
                 continue;
             };
             let purge = Request::Purge { mark, watched: false };
-            let line = Transition::apply(record, &mut self.past, self.at, purge);
+            let line = Transition::apply(record, past, self.at, purge);
             deleted += u64::from(line.reply == tenure_core::Reply::Purged);
             self.lines.push(line);
         }

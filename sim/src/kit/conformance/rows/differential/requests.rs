@@ -86,7 +86,7 @@ impl Requests {
                 let (by, token) = self.tenure(model, election);
                 let late = self.earlier(number).filter(|_| self.draw.chance(1, 3));
                 let number = late.unwrap_or(number);
-                Request::Renew { holder: by, token, number, stamp: self.stamp(model) }
+                Request::Renew { holder: by, token, number, stamp: self.stamp(model, election) }
             }
             Kind::Other => self.other(model, election),
         };
@@ -125,7 +125,7 @@ impl Requests {
             _ => None,
         };
         let (ttl, quarantine) = (self.duration(), self.duration());
-        let (mark, stamp) = (self.mark(model, election), self.stamp(model));
+        let (mark, stamp) = (self.mark(model, election), self.stamp(model, election));
         let name = profile(candidate).name_id();
         let holder = holder(candidate);
         Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name }
@@ -168,12 +168,12 @@ impl Requests {
         }
     }
 
-    fn stamp(&mut self, model: &Model) -> Option<WatchedStamp> {
+    fn stamp(&mut self, model: &Model, election: usize) -> Option<WatchedStamp> {
         let stamps = model.stamps();
         let stamp = match self.draw.within(0..=7) {
             0 | 1 => return None,
             2 if !stamps.is_empty() => self.draw.pick(&stamps),
-            _ => model.stamp()?,
+            _ => model.stamp(election)?,
         };
         Some(WatchedStamp { stamp, time: HOUR * self.draw.pick(&[0, 1, 3, 4, 6, 6, 6]) })
     }

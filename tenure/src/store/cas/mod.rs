@@ -1,0 +1,93 @@
+//! Any store that can compare and swap a value: the second, easy way to a store of your own.
+//!
+//! [`Cas`] says what a backend has to do: read a value, and replace it if nothing else has replaced it meanwhile.
+//! [`CasStore`] makes a [`Store`](super::Store) of it: it reads the election's value, lets
+//! [`contract::apply`](super::contract::apply) decide, and swaps the value for the new one; if that was replaced
+//! meanwhile, it begins again. `docs/stores/writing-your-own.md` has an example.
+
+mod election;
+mod store;
+
+use std::future::Future;
+
+use bytes::Bytes;
+use futures_core::Stream;
+
+use super::{Key, StoreError, StoreTraits, Watched};
+
+pub use election::{Election, Tenant};
+pub use store::CasStore;
+
+/// A backend that keeps values, and can compare and swap each.
+///
+/// - **A read is linearizable**: it shows every swap that was done before it began.
+/// - **A version never occurs twice** at one key, not even after a loss of data or after the value was deleted. A counter
+///   that a restored backup continues from an older number is no version; a random number that the server draws is one,
+///   and so is the whole value, since no two values of an election are equal.
+/// - An error means *unknown*: a swap may or may not have been done, or may be done later. Nothing is retried.
+pub trait Cas: Send + Sync + 'static {
+    /// Names one writing of one value.
+    type Version: Clone + PartialEq + Send + Sync + 'static;
+
+    /// What kind of store this is. [`CasStore`] sets how many round trips a request takes.
+    fn traits(&self) -> StoreTraits;
+
+    /// The value of an election, or `None` if it has none.
+    ///
+    /// # Errors
+    /// If it is not known.
+    fn get(
+        &self,
+        key: &Key,
+    ) -> impl Future<Output = Result<Option<Versioned<Self::Version>>, StoreError>> + Send;
+
+    /// Replaces the value if it still has that version, or creates it if there is none and `version` is `None`. One
+    /// atomic step.
+    ///
+    /// # Errors
+    /// If it is not known whether the value was replaced.
+    fn swap(
+        &self,
+        key: &Key,
+        version: Option<&Self::Version>,
+        value: Bytes,
+    ) -> impl Future<Output = Result<Swapped<Self::Version>, StoreError>> + Send;
+
+    /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An
+    /// election is named once after each (re)subscription to it. Changes may be missed, repeated and late. A backend
+    /// without such a stream sets [`StoreTraits::push`] to false. Default: nothing.
+    fn watch(&self, watched: Watched) -> impl Stream<Item = Change> + Send + 'static {
+        let _ = watched;
+        futures_util::stream::pending()
+    }
+}
+
+/// A value as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned<V> {
+    /// What was swapped in.
+    pub value: Bytes,
+    /// Which writing that was.
+    pub version: V,
+    /// Which history the backend is in: another number whenever values may have been lost, such as an identity that the
+    /// backend gives to each value that is created. 0 if it can't tell.
+    pub identity: u128,
+}
+
+/// What became of a swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swapped<V> {
+    /// The value was replaced, and has this version now.
+    Done(V),
+    /// The value has another version, or none was there or one was there already. Nothing was changed.
+    Conflict,
+}
+
+/// A value that may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Whose it is.
+    pub key: Key,
+    /// What it is now; `None` if the backend does not tell it, or it was deleted.
+    pub value: Option<Bytes>,
+}

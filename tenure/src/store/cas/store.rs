@@ -1,0 +1,229 @@
+//! The store over a backend.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+use tenure_core::contract::{self, Moment};
+use tenure_core::{Sight, Stamp};
+
+use super::{Cas, Change, Election, Swapped, Tenant, Versioned};
+use crate::Instant;
+use crate::store::{
+    Key, Reply, Request, Shown, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
+};
+
+/// A store of leases over a backend that can compare and swap. A clone is the same.
+///
+/// Each election has a past of its own: one that was never used is watched for a quarantine, once. Tokens and hints
+/// follow the wall clock of the process that asks. Messages and purges are not supported.
+pub struct CasStore<C: Cas>(Arc<Inner<C>>);
+
+struct Inner<C: Cas> {
+    backend: C,
+    trust_empty_store: bool,
+    /// The values that tenures of this process have written: a renewal need not read them.
+    own: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+}
+
+impl<C: Cas> Clone for CasStore<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C: Cas> fmt::Debug for CasStore<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CasStore").field(&self.0.backend.traits().name).finish()
+    }
+}
+
+impl<C: Cas> CasStore<C> {
+    /// The store over that backend.
+    pub fn new(backend: C) -> Self {
+        Self::over(backend, false)
+    }
+
+    /// The same, which takes a value that does not exist for one that never did, so that no candidate waits before the
+    /// first lease of an election. For tests and throw-away servers only: it gives up promise G6 for a loss of the value.
+    pub fn trusting_empty_stores(backend: C) -> Self {
+        Self::over(backend, true)
+    }
+
+    fn over(backend: C, trust_empty_store: bool) -> Self {
+        Self(Arc::new(Inner { backend, trust_empty_store, own: Mutex::default() }))
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &C {
+        &self.0.backend
+    }
+
+    /// What a renewal or a release may begin with. Whatever else is decided, is decided by what the backend has now.
+    fn known(&self, key: &Key, request: &Request) -> Option<Versioned<C::Version>> {
+        let begins = matches!(request, Request::Renew { .. } | Request::Release { .. });
+        begins.then(|| self.own().remove(key)).flatten()
+    }
+
+    fn own(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
+        // No step panics half way, so a poisoned map is intact.
+        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What becomes of an election by a request.
+    fn step(
+        &self,
+        identity: u128,
+        mut election: Election,
+        request: &Request,
+    ) -> Result<(Reply, Election), StoreError> {
+        let now = now();
+        if let Some(asked) = request.of_contract() {
+            let (fresh, first) = (fresh()?, true);
+            let trust_empty_store = self.0.trust_empty_store;
+            let at = Moment { now, identity, fresh, first, trust_empty_store };
+            let reply = election.apply(at, asked, request);
+            let profile = || election.tenant.as_ref().map(|tenant| tenant.profile.clone());
+            return Ok((Reply::of_contract(reply, profile), election));
+        }
+        let reply = match request {
+            Request::Describe { holder, token, version, profile } => {
+                let is_last = |tenant: &&mut Tenant| {
+                    (tenant.record.holder, tenant.record.token) == (*holder, *token)
+                };
+                match election.tenant.as_mut().filter(is_last) {
+                    Some(tenant) if tenant.version < *version => {
+                        (tenant.version, tenant.profile) = (*version, profile.clone());
+                        Reply::Described
+                    }
+                    Some(_) => Reply::Described,
+                    None => Reply::NotHeld,
+                }
+            }
+            Request::Notify { .. } => return Err(StoreError::no_messages(self.traits().name)),
+            _ => Reply::At(election.shown(now)),
+        };
+        Ok((reply, election))
+    }
+}
+
+impl<C: Cas> Store for CasStore<C> {
+    fn traits(&self) -> StoreTraits {
+        let traits = self.0.backend.traits();
+        StoreTraits { round_trips: 2, messages: false, past_per_election: true, ..traits }
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let mut known = self.known(key, &request);
+        let mut refused = None;
+        loop {
+            let is_known = known.is_some();
+            let found = match known.take() {
+                Some(own) => Some(own),
+                None => self.0.backend.get(key).await?,
+            };
+            let version = found.as_ref().map(|found| &found.version);
+            if refused.as_ref().is_some_and(|refused| *refused == version.cloned()) {
+                return Err(refuses_what_it_shows(key));
+            }
+            let election = match &found {
+                Some(found) => Election::read(key, &found.value)?,
+                None => Election::default(),
+            };
+            let identity = found.as_ref().map_or(0, |found| found.identity);
+            let (reply, after) = self.step(identity, election.clone(), &request)?;
+            if after == election {
+                // A refusal is decided by what the backend has now.
+                if is_known {
+                    continue;
+                }
+                return Ok(reply);
+            }
+            // A value begins empty: a late duplicate of the request that creates it can't repeat a stamp.
+            let is_new = found.is_none();
+            let value = if is_new { Election::default().write() } else { after.write() };
+            let swapped = self.0.backend.swap(key, version, value.clone()).await?;
+            match swapped {
+                Swapped::Done(_) if is_new => {}
+                Swapped::Done(version) => {
+                    if matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. }) {
+                        self.own().insert(key.clone(), Versioned { value, version, identity });
+                    }
+                    return Ok(reply);
+                }
+                Swapped::Conflict if is_known || is_new => {}
+                Swapped::Conflict => refused = Some(version.cloned()),
+            }
+        }
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        let changes = self.0.backend.watch(watched);
+        changes.filter_map(|change| std::future::ready(change.is_a_hint().then_some(change.key)))
+    }
+}
+
+impl Change {
+    /// A renewal is none. What can't be read is left to the request that follows.
+    fn is_a_hint(&self) -> bool {
+        let election = self.value.as_ref().and_then(|value| Election::read(&self.key, value).ok());
+        let record = election.and_then(|election| election.tenant).map(|tenant| tenant.record);
+        record.is_none_or(|record| record.released || record.wanted.is_some())
+    }
+}
+
+impl Election {
+    /// A repeated grant keeps the profile, which may have been replaced since.
+    fn apply(
+        &mut self,
+        at: Moment,
+        asked: tenure_core::Request,
+        request: &Request,
+    ) -> tenure_core::Reply {
+        let before = self.tenant.take();
+        let mut record = before.as_ref().map(|tenant| tenant.record);
+        let reply = contract::apply(&mut record, &mut self.past, at, asked);
+        self.tenant = record.and_then(|record| match (before, request) {
+            (Some(before), _) if before.record.token == record.token => {
+                Some(Tenant { record, ..before })
+            }
+            (_, Request::Acquire { profile, .. }) => {
+                Some(Tenant { record, profile: profile.clone(), version: 0 })
+            }
+            _ => None,
+        });
+        reply
+    }
+
+    fn shown(&self, now: Instant) -> Shown {
+        let record = self.tenant.as_ref().map(|tenant| tenant.record);
+        let purged = self.past.and_then(|past| past.purged);
+        let last = record.map_or(purged, |record| Some(record.token));
+        let profile = self.tenant.as_ref().map(|tenant| tenant.profile.clone());
+        Shown { sight: Sight { last, record, past: None, now }, profile }
+    }
+}
+
+/// The wall clock. New tokens are at least its microseconds; no decision depends on it.
+fn now() -> Instant {
+    // A clock before 1970 is as wrong as one at 1970.
+    Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn fresh() -> Result<Stamp, StoreError> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| {
+        StoreError::new(StoreErrorKind::Refused, "no random stamp could be drawn")
+            .with_source(error)
+    })?;
+    Ok(Stamp::from_bits(u128::from_ne_bytes(bits)))
+}
+
+/// Without this, a backend that refuses every swap would be asked for ever.
+fn refuses_what_it_shows(key: &Key) -> StoreError {
+    let detail = format_args!("{key:?} has a version that the swap is refused for");
+    StoreError::showing(StoreErrorKind::UnexpectedReply, detail)
+}
