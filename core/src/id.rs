@@ -132,6 +132,9 @@ identity! {
 pub struct RequestId(NonZeroU64);
 
 impl RequestId {
+    /// The first one of a candidate.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
     /// The id of that number, as read from a store's record; `None` for zero.
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -143,7 +146,7 @@ impl RequestId {
     /// The next one of a candidate whose last one that was.
     pub(crate) const fn after(last: Option<Self>) -> Self {
         match last {
-            None => Self(NonZeroU64::MIN),
+            None => Self::FIRST,
             Some(Self(last)) => Self(last.saturating_add(1)),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_rustls::rustls::{self, CertificateError};
 
 use super::{StoreError, StoreErrorKind};
-#[cfg(feature = "etcd")]
+#[cfg(any(feature = "etcd", feature = "kubernetes"))]
 use crate::tls::TlsError;
 
 /// The server has shown a certificate that has expired, so the client has ended the connection. It is the source of a
@@ -69,7 +69,7 @@ fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a
 
 impl StoreError {
     /// The error of a connection that could not be encrypted; `None` if TLS is not the cause.
-    #[cfg(feature = "etcd")]
+    #[cfg(any(feature = "etcd", feature = "kubernetes"))]
     pub(super) fn about_tls(error: &(dyn Error + 'static)) -> Option<Self> {
         if let Some(error) = cause::<TlsError>(error) {
             return Some(Self::showing(StoreErrorKind::Tls, error));

@@ -92,13 +92,8 @@ impl Profile {
     }
 
     /// The name as decisions know it: as the 128 bits of FNV-1a.
-    ///
-    /// Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm" (IETF draft).
     pub fn name_id(&self) -> NameId {
-        const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-        let hashed = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-        NameId::from_bits(self.name.bytes().fold(BASIS, hashed))
+        NameId::from_bits(fnv(self.name.as_bytes()))
     }
 
     /// The candidate's metadata.
@@ -119,6 +114,15 @@ pub struct LimitError {
     pub least: usize,
     /// The most.
     pub most: usize,
+}
+
+/// The 128 bits of FNV-1a.
+///
+/// Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm" (IETF draft).
+pub(super) fn fnv(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
 pub(super) fn check(

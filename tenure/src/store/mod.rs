@@ -7,7 +7,7 @@
 mod any;
 #[cfg(feature = "cas")]
 pub mod cas;
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
@@ -23,6 +23,8 @@ mod fake;
 mod host;
 mod interest;
 mod key;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]
@@ -66,7 +68,7 @@ use futures_core::Stream;
 use crate::Token;
 
 pub use any::AnyStore;
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 pub use certificate::CertificateExpired;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use credentials::{Credentials, CredentialsError, CredentialsProvider, Provided};

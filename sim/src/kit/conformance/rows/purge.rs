@@ -7,9 +7,7 @@ use tenure::store::{Acquire, Loss, Reply};
 
 use super::acquire::beyond;
 use crate::conformance::Harness;
-use crate::conformance::probe::{
-    Found, LONG, Probe, RENEWED, must, release, request, watched,
-};
+use crate::conformance::probe::{Found, LONG, Probe, RENEWED, must, release, request, watched};
 
 /// The most purges until a record is deleted, at intervals of a quarter of the shortest TTL: a purge watches a record for
 /// the longer of its TTL and its quarantine, from the first purge that has seen it.

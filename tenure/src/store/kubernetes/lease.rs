@@ -1,0 +1,152 @@
+//! The object as the API server shows it, and the election that it holds.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tenure_core::RequestId;
+use tenure_core::contract::Record;
+
+use crate::store::cas::{Election, Tenant};
+use crate::store::key::fnv;
+use crate::store::{Key, Profile, StoreError, StoreErrorKind};
+use crate::{HolderId, Instant, Token};
+
+/// The annotation that has the [`Election`].
+pub(super) const ELECTION: &str = "tenure.dev/election";
+/// The annotation that has the key, whatever the object's name is.
+pub(super) const KEY: &str = "tenure.dev/key";
+/// The annotation that has the holder and the time of the renewal, as this kind of candidates wrote them last.
+pub(super) const WROTE: &str = "tenure.dev/wrote";
+
+/// The settings of a candidate of another kind are not known: none of them contradicts others.
+const AGREES_WITH_ALL: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Lease {
+    pub(super) metadata: Metadata,
+    #[serde(default)]
+    pub(super) spec: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    #[serde(default)]
+    pub(super) annotations: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// What one reading of an object says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) lease: Lease,
+    /// The last tenure of this kind of candidates, as the annotation has it.
+    pub(super) own: Option<Tenant>,
+    /// The tenure of another kind of candidate, if it has written later.
+    pub(super) other: Option<Tenant>,
+}
+
+impl Found {
+    /// Reads an object, and the value that decisions rest on.
+    pub(super) fn read(key: &Key, lease: Lease) -> Result<(Self, Bytes), StoreError> {
+        let refused = |detail: String| Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+        let name = &lease.metadata.name;
+        if let Some(other) =
+            lease.metadata.annotations.get(KEY).filter(|other| *other != key.as_str())
+        {
+            return refused(format!(
+                "the Lease {name:?} is of the election {other:?}: set another prefix, or another key"
+            ));
+        }
+        for field in ["strategy", "preferredHolder"] {
+            if lease.spec.contains_key(field) {
+                return refused(format!(
+                    "the Lease {name:?} has spec.{field}: another component chooses its holder, so it needs a Lease of \
+                     its own"
+                ));
+            }
+        }
+        let election = match lease.metadata.annotations.get(ELECTION) {
+            Some(text) => Election::read(key, text.as_bytes())?,
+            None => Election::default(),
+        };
+        let other = if lease.is_as_we_wrote_it() { None } else { lease.other(&election)? };
+        let tenant = other.clone().or_else(|| election.tenant.clone());
+        let value = Election { tenant, past: election.past }.write();
+        Ok((Self { lease, own: election.tenant, other }, value))
+    }
+}
+
+impl Lease {
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.spec.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The holder and the time of the renewal, which every candidate of another kind changes with each of its writes.
+    pub(super) fn written(spec: &Map<String, Value>) -> String {
+        let text = |field| spec.get(field).and_then(Value::as_str).unwrap_or_default();
+        format!("{} {}", text("renewTime"), text("holderIdentity"))
+    }
+
+    fn is_as_we_wrote_it(&self) -> bool {
+        self.metadata
+            .annotations
+            .get(WROTE)
+            .is_some_and(|wrote| *wrote == Self::written(&self.spec))
+    }
+
+    /// The tenure of a candidate of another kind: its mark is all that the object says, so that any change is a renewal. Its
+    /// token is above all that were granted, and none that is granted later is equal to it.
+    fn other(&self, before: &Election) -> Result<Option<Tenant>, StoreError> {
+        let own = before.tenant.as_ref().map(|tenant| tenant.record.token);
+        let last = own.or_else(|| before.past.and_then(|past| past.purged));
+        let holder = self.text("holderIdentity");
+        let released = holder.is_empty();
+        if released && last.is_none() {
+            return Ok(None);
+        }
+        let seconds = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64);
+        let ttl = match seconds {
+            _ if released => Duration::ZERO,
+            Some(seconds) => Duration::from_secs(seconds),
+            None => {
+                let detail = format!(
+                    "the Lease {:?} has a holder, and no spec.leaseDurationSeconds",
+                    self.metadata.name
+                );
+                return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+            }
+        };
+        let whole = Value::Object(self.spec.clone()).to_string();
+        let record = Record {
+            token: last.map_or(Token::FIRST, Token::next),
+            holder: HolderId::from_bits(fnv(whole.as_bytes())),
+            number: RequestId::FIRST,
+            released,
+            reservation: None,
+            ttl,
+            quarantine: AGREES_WITH_ALL,
+            wanted: None,
+            asked: None,
+            written: super::patch::seconds(self.text("renewTime"))
+                .map_or(Instant::ORIGIN, |second| Instant::ORIGIN + Duration::from_secs(second)),
+        };
+        let profile = profile(holder)?;
+        Ok(Some(Tenant { record, profile, version: 0 }))
+    }
+}
+
+/// As much of an identity as a name may have.
+fn profile(identity: &str) -> Result<Profile, StoreError> {
+    let end = (0..=identity.len().min(Profile::NAME_MOST)).rev();
+    let end = end.into_iter().find(|end| identity.is_char_boundary(*end)).unwrap_or(0);
+    let name = if end == 0 { "-" } else { &identity[..end] };
+    Profile::new(name, "").map_err(|error| StoreError::showing(StoreErrorKind::BadRecord, error))
+}

@@ -1,0 +1,119 @@
+//! What is written: a new object, and changes of one that test what was read.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::lease::{ELECTION, Found, KEY, Lease, WROTE};
+use crate::store::Key;
+use crate::store::cas::{Election, Tenant};
+
+/// The label by which a process watches its elections.
+pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "tenure");
+
+/// A new object, of an election of which nothing is known.
+pub(super) fn created(name: &str, key: &Key, value: &str) -> Value {
+    let (label, tenure) = LABEL;
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": name,
+            "labels": { label: tenure },
+            "annotations": { KEY: key.as_str(), ELECTION: value },
+        },
+        "spec": {},
+    })
+}
+
+/// A JSON Patch (RFC 6902) from what was found to that election.
+///
+/// It tests the whole content, not only a version: the versions of a restored backup are used again.
+pub(super) fn changed(found: &Found, key: &Key, election: &Election) -> Value {
+    let Found { lease, own, other } = found;
+    // The tenure of another kind of candidate is not ours to write down.
+    let is_others = election.tenant.is_some() && election.tenant == *other;
+    let tenant = if is_others { own } else { &election.tenant };
+    let text = Election { tenant: tenant.clone(), past: election.past }.write();
+    let text = String::from_utf8_lossy(&text);
+    let spec = tenant.as_ref().filter(|_| !is_others).and_then(|tenant| spec(found, tenant));
+    let mut operations = vec![test("/metadata/uid", &lease.metadata.uid)];
+    let mut annotations = vec![(ELECTION, text.into_owned())];
+    if let Some(spec) = &spec {
+        annotations.push((WROTE, Lease::written(spec)));
+    }
+    if let Some(before) = lease.metadata.annotations.get(ELECTION) {
+        operations.push(test(&path(ELECTION), before));
+        let add = |(name, text)| json!({"op": "add", "path": path(name), "value": text});
+        operations.extend(annotations.into_iter().map(add));
+    } else {
+        // Whatever stands there now is kept, so nothing else may have been written meanwhile.
+        operations.push(test("/metadata/resourceVersion", &lease.metadata.resource_version));
+        let (mut all, mut labels) =
+            (lease.metadata.annotations.clone(), lease.metadata.labels.clone());
+        all.insert(KEY.to_owned(), key.as_str().to_owned());
+        all.extend(annotations.into_iter().map(|(name, text)| (name.to_owned(), text)));
+        labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
+        operations.push(json!({"op": "add", "path": "/metadata/annotations", "value": all}));
+        operations.push(json!({"op": "add", "path": "/metadata/labels", "value": labels}));
+    }
+    operations.push(json!({"op": "test", "path": "/spec", "value": lease.spec}));
+    if let Some(spec) = spec {
+        operations.push(json!({"op": "replace", "path": "/spec", "value": spec}));
+    }
+    Value::Array(operations)
+}
+
+fn test(path: &str, value: &str) -> Value {
+    json!({"op": "test", "path": path, "value": value})
+}
+
+fn path(annotation: &str) -> String {
+    format!("/metadata/annotations/{}", annotation.replace('/', "~1"))
+}
+
+/// What people and other kinds of candidates are shown, if it changes with that tenure.
+fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
+    let before = found.own.as_ref().filter(|_| found.other.is_none()).map(|tenant| tenant.record);
+    let record = tenant.record;
+    let shown = |of: tenure_core::contract::Record| (of.token, of.number, of.released);
+    if before.is_some_and(|before| shown(before) == shown(record)) {
+        return None;
+    }
+    let mut spec = found.lease.spec.clone();
+    let time = renewed(found.lease.text("renewTime"));
+    let holder = if record.released {
+        String::new()
+    } else {
+        format!("{}_{:08x}", tenant.profile.name(), record.holder.to_bits() >> 96)
+    };
+    let seconds = if record.released { 1 } else { record.ttl.as_nanos().div_ceil(1_000_000_000) };
+    if before.is_none_or(|before| before.token != record.token) {
+        let transitions = spec.get("leaseTransitions").and_then(Value::as_u64).unwrap_or(0);
+        spec.insert("acquireTime".to_owned(), json!(time));
+        spec.insert("leaseTransitions".to_owned(), json!(transitions.saturating_add(1)));
+    }
+    spec.insert("holderIdentity".to_owned(), json!(holder));
+    spec.insert(
+        "leaseDurationSeconds".to_owned(),
+        json!(u32::try_from(seconds).unwrap_or(u32::MAX)),
+    );
+    spec.insert("renewTime".to_owned(), json!(time));
+    Some(spec)
+}
+
+/// The time of a renewal: now, or the next second after the one before. client-go compares whole seconds, and would take
+/// two renewals of one second for one.
+fn renewed(before: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let after = seconds(before).map_or(0, |before| before + 1);
+    let second = i64::try_from(now.max(after)).ok();
+    let time = second.and_then(|second| Timestamp::from_second(second).ok());
+    time.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string()
+}
+
+/// The second since 1970 of a time in the object.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    text.parse::<Timestamp>().ok().and_then(|time| u64::try_from(time.as_second()).ok())
+}
