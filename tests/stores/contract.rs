@@ -9,7 +9,7 @@ use tenure_sim::conformance::{Row, check};
 
 use crate::redis::support::Client::{Fred, RedisRs};
 use crate::support::Place;
-use crate::{etcd, postgres, redis, sqlite};
+use crate::{etcd, kubernetes, postgres, redis, sqlite};
 
 conformance!(in_memory, memory());
 conformance!(in_redis, redis::rows::place(RedisRs));
@@ -44,6 +44,15 @@ fn in_a_redis_cluster() {
     let cluster = Arc::new(RedisCluster::start(3, 0).unwrap());
     for row in Row::ALL {
         check(row, || redis::cluster::place(&cluster, row.name()));
+    }
+}
+
+/// The same for a cluster of Kubernetes: each row has a namespace of its own.
+#[test]
+fn in_kubernetes() {
+    let server = kubernetes::support::server();
+    for row in Row::ALL {
+        check(row, || kubernetes::rows::place(&server, row));
     }
 }
 

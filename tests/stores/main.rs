@@ -10,6 +10,7 @@ mod contract;
 mod credentials;
 mod etcd;
 mod fence;
+mod kubernetes;
 mod postgres;
 mod redis;
 mod rights;
