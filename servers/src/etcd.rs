@@ -3,6 +3,7 @@
 mod cluster;
 mod grpc_proxy;
 mod http;
+mod snapshot;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -18,6 +19,7 @@ use crate::process::{Process, Program, process_methods};
 
 pub use cluster::EtcdCluster;
 pub use grpc_proxy::EtcdGrpcProxy;
+pub use snapshot::EtcdSnapshot;
 
 const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-server" };
 

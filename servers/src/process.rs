@@ -18,6 +18,8 @@ use crate::port;
 /// Generous, because continuous integration starts servers on loaded machines.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(5);
+/// Lines of a log that an error shows. Some servers write hundreds while they start.
+const SHOWN: usize = 40;
 
 /// A program that serves, and how to get it.
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +125,22 @@ impl Process {
         configure: impl FnOnce(&mut Command),
         ready: impl Fn(u32) -> bool,
     ) -> Result<(), ServerError> {
-        let log_path = self.folder().join("log");
+        self.launch_within(READY_WITHIN, port, configure, ready)
+    }
+
+    /// The same for a server that may take longer.
+    ///
+    /// # Errors
+    /// [`ServerError::NotReady`] if it ends before that, or takes longer than the bound.
+    pub(crate) fn launch_within(
+        &mut self,
+        bound: Duration,
+        port: u16,
+        configure: impl FnOnce(&mut Command),
+        ready: impl Fn(u32) -> bool,
+    ) -> Result<(), ServerError> {
         let creating = || doing("creating a server's log");
-        let log = fs::File::create(&log_path).map_err(creating())?;
+        let log = fs::File::create(self.folder().join("log")).map_err(creating())?;
         let complaints = log.try_clone().map_err(creating())?;
         let mut command = child::command(&self.path, self.account.as_ref());
         configure(&mut command);
@@ -133,25 +148,27 @@ impl Process {
         self.child = Some(child::spawn(command).map_err(doing("starting a server"))?);
 
         let started = Instant::now();
-        while started.elapsed() < READY_WITHIN && self.is_running()? {
+        while started.elapsed() < bound && self.is_running()? {
             if self.pid().is_some_and(&ready) {
                 return Ok(());
             }
             thread::sleep(POLL_EVERY);
         }
         self.kill()?;
-        Err(ServerError::NotReady {
-            program: self.program.name,
-            port,
-            bound: READY_WITHIN,
-            log: fs::read_to_string(&log_path).unwrap_or_default(),
-        })
+        Err(ServerError::NotReady { program: self.program.name, port, bound, log: self.log_end() })
     }
 
     /// What the process has written to its log since it was launched.
     pub(crate) fn log(&self) -> Result<String, ServerError> {
         let log = fs::read(self.folder().join("log")).map_err(doing("reading a server's log"))?;
         Ok(String::from_utf8_lossy(&log).into_owned())
+    }
+
+    /// The last lines of that, as far as they can be read, for an error.
+    pub(crate) fn log_end(&self) -> String {
+        let log = self.log().unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(SHOWN)..].join("\n")
     }
 
     /// Whether the process has not ended by itself.
