@@ -58,7 +58,8 @@ async fn each_kind_waits_for_the_other() {
         "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
     });
     created(&server, namespace, &spec);
-    let (store, theirs) = (at(&server, namespace), Other { server: &server, namespace, id: "theirs_1" });
+    let (store, theirs) =
+        (at(&server, namespace), Other { server: &server, namespace, id: "theirs_1" });
     // Their lease is watched for the time that it states, and each of their renewals begins the watch anew.
     let asks = acquire(1, None);
     let before = shown(&store, asks.clone()).await;

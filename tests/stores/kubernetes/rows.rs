@@ -45,7 +45,9 @@ fn suffer(server: &KubeApiServer, namespace: &str, mishap: Mishap) {
         match mishap {
             Mishap::AllLost => delete(server, namespace, name),
             Mishap::OtherServer => recreate(server, namespace, &lease),
-            Mishap::RecordsLost => change(server, namespace, &lease, |election| election.tenant = None),
+            Mishap::RecordsLost => {
+                change(server, namespace, &lease, |election| election.tenant = None)
+            }
             Mishap::PastLost => change(server, namespace, &lease, |election| election.past = None),
         }
     }

@@ -336,9 +336,9 @@ mod tests {
             ("00000007", "0000000g"),
         ];
         for (from, to) in changes {
-            let changed = whole.replacen(from, to, 1);
-            assert_ne!(changed, whole, "{from}");
-            let error = Election::read(&key(), changed.as_bytes()).unwrap_err();
+            let damaged = whole.replacen(from, to, 1);
+            assert_ne!(damaged, whole, "{from}");
+            let error = Election::read(&key(), damaged.as_bytes()).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{to}: {error}");
         }
     }

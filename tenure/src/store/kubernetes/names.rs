@@ -59,17 +59,17 @@ mod tests {
             "a-",
             "a..b",
         ];
-        let mut names: Vec<_> = odd.map(|key| named("", key)).into();
-        names.push(named("Prefix/", "a"));
-        for one in &names {
+        let mut all: Vec<_> = odd.map(|key| named("", key)).into();
+        all.push(named("Prefix/", "a"));
+        for one in &all {
             assert!(is_name(one), "{one}");
         }
         assert_eq!(
             named("", "report:7"),
             format!("report-7-{:032x}", crate::store::key::fnv(b"report:7"))
         );
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), odd.len() + 1, "{names:?}");
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), odd.len() + 1, "{all:?}");
     }
 }
