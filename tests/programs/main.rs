@@ -11,6 +11,7 @@ mod leader;
 mod messages;
 mod minimal;
 mod nightly_report;
+mod own_store;
 mod program;
 mod queue_consumer;
 mod recipes;
