@@ -4,7 +4,7 @@
 /// Makes a test of a story for each of these stores; by default, for all of [`servers`].
 macro_rules! story {
     ($story:ident) => {
-        story!($story: redis_rs, fred, postgres, etcd);
+        story!($story: redis_rs, fred, postgres, etcd, kubernetes);
     };
     ($story:ident: $($store:ident),+) => {
         mod $story {
@@ -25,6 +25,7 @@ macro_rules! stories {
             stories!(in fred: $($story),+);
             stories!(in postgres: $($story),+);
             stories!(in etcd: $($story),+);
+            stories!(in kubernetes: $($story),+);
         }
     };
     (in $store:ident: $($story:ident),+) => {

@@ -42,7 +42,7 @@ pub(super) enum EmptyStore {
 }
 
 /// Connects a store to a port of this machine.
-pub(super) type Connect = fn(u16, EmptyStore) -> AnyStore;
+type Connect = Box<dyn Fn(u16, EmptyStore) -> AnyStore + Send + Sync>;
 
 pub(super) struct TestServer {
     server: Box<dyn Server>,
@@ -56,12 +56,16 @@ pub(super) struct TestServer {
 }
 
 impl TestServer {
-    pub(super) fn new(server: impl Server + 'static, connect: Connect, connections: u64) -> Self {
+    pub(super) fn new(
+        server: impl Server + 'static,
+        connect: impl Fn(u16, EmptyStore) -> AnyStore + Send + Sync + 'static,
+        connections: u64,
+    ) -> Self {
         let quick = Config::builder(Duration::from_secs(2));
         let steady = Config::builder(Duration::from_secs(6)).renew_interval(Duration::from_secs(1));
         Self {
             server: Box::new(server),
-            connect,
+            connect: Box::new(connect),
             connections,
             quick: quick.build().unwrap(),
             steady: steady.build().unwrap(),

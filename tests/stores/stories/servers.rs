@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tenure::Config;
 use tenure::store::AnyStore;
 use tenure::store::etcd::Etcd;
+use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure::store::postgres::Postgres;
-use tenure_servers::{EtcdServer, PostgresServer, RedisServer, Reply as Raw};
+use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer, RedisServer, Reply as Raw};
 use tenure_sim::conformance::Data;
 
 use super::server::{EmptyStore, Server, TestServer};
 use crate::redis::support::Client;
-use crate::{etcd, postgres, redis};
+use crate::{etcd, kubernetes, postgres, redis};
 
 /// Data survives the end of the process, whatever the disk does meanwhile.
 const KEEPS_DATA: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
@@ -54,6 +56,20 @@ pub(super) fn etcd() -> TestServer {
     let mut server = TestServer::new(etcd::support::server(), connect, 1);
     (server.quick, server.steady) = (config(4, 250, 800), config(10, 1_000, 1_000));
     server
+}
+
+/// Requests that are in flight together have a connection each, and so have the hints.
+pub(super) fn kubernetes() -> TestServer {
+    let server = KubeApiServer::start().unwrap();
+    let known = std::fs::read_to_string(server.kubeconfig(server.admin_token()).unwrap()).unwrap();
+    let (own, folder) = (server.port().to_string(), tempfile::tempdir().unwrap());
+    let connect = move |port: u16, empty: EmptyStore| {
+        let path = folder.path().join(port.to_string());
+        std::fs::write(&path, known.replace(&own, &port.to_string())).unwrap();
+        let config = KubernetesConfig::new("default").unwrap().kubeconfig(path);
+        AnyStore::new(Kubernetes::new(config.trust_empty_store(empty.is_trusted())))
+    };
+    TestServer::new(server, connect, 2)
 }
 
 impl EmptyStore {
@@ -141,4 +157,32 @@ server!(
     |server| server.restart_empty().unwrap(),
     |server| etcd::refusals::put(server, "tenure/record/damaged", "not ours"),
     |server| server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
+);
+server!(
+    KubeApiServer,
+    kill,
+    |server| {
+        server.kill().unwrap();
+        server.etcd_mut().restart_empty().unwrap();
+        server.restart().unwrap();
+    },
+    |server| {
+        let election = json!({ "tenure.dev/election": "not ours" });
+        let lease = json!({ "metadata": { "name": "damaged", "annotations": election } });
+        let path = format!("{}/damaged", kubernetes::support::leases("default"));
+        if server.call(server.admin_token(), "PATCH", &path, &lease).unwrap().0 == 404 {
+            server.admin("POST", &kubernetes::support::leases("default"), &lease).unwrap();
+        }
+    },
+    |server| {
+        let (_, metrics) =
+            server.call(server.admin_token(), "GET", "/metrics", &Value::Null).unwrap();
+        let is_of_leases = |line: &&str| {
+            line.starts_with("apiserver_longrunning_gauge{")
+                && line.contains("resource=\"leases\"")
+                && line.contains("verb=\"WATCH\"")
+        };
+        let gauges = metrics.as_str().unwrap().lines().filter(is_of_leases);
+        gauges.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
+    }
 );
