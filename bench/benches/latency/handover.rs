@@ -12,12 +12,15 @@ use crate::place::Place;
 /// Longer than what new candidates do at first, and than the least time between two hints.
 const SETTLE: Duration = Duration::from_millis(300);
 
+/// The name of the candidate that waits.
+const SUCCESSOR: &str = "successor";
+
 impl Place {
     /// A candidate that knows the leader and waits.
     async fn standby(&self, key: &str, config: Config) -> Outcome<Candidate> {
         let waiting = self.busy.as_ref().map(|busy| busy.waiting.clone());
         let waiting = waiting.unwrap_or_else(|| self.elections());
-        let standby = waiting.candidate(key).config(config).start()?;
+        let standby = waiting.candidate(key).name(SUCCESSOR).config(config).start()?;
         let mut events = standby.events();
         // A driver that runs already may have told before.
         let knows_leader = async {
@@ -30,18 +33,35 @@ impl Place {
 
     /// From the call of `stop()` on the leader to the successor's election.
     pub(crate) async fn handover(&self, run: u32) -> Outcome<Duration> {
-        let (key, config) = (format!("handover:{run}"), self.configs[0]);
-        let leading = self.busy.as_ref().map(|busy| busy.leading.clone());
-        let leading = leading.unwrap_or_else(|| self.elections());
-        let leader = leading.candidate(&key).config(config).start()?;
-        leader.elected().await?;
-        let standby = self.standby(&key, config).await?;
+        let (leader, standby) = self.two(&format!("handover:{run}")).await?;
         let elected = elected(&standby);
         let began = Instant::now();
         leader.stop().await?;
         let at = elected.await??;
         standby.stop().await?;
         Ok(at - began)
+    }
+
+    /// From the call of `hand_over()` to the successor's election.
+    pub(crate) async fn hand_over(&self, run: u32) -> Outcome<Duration> {
+        let (leader, standby) = self.two(&format!("named:{run}")).await?;
+        let elected = elected(&standby);
+        let began = Instant::now();
+        leader.hand_over(Some(SUCCESSOR)).await?;
+        let at = elected.await??;
+        leader.stop().await?;
+        standby.stop().await?;
+        Ok(at - began)
+    }
+
+    /// A leader, and a candidate that waits.
+    async fn two(&self, key: &str) -> Outcome<(Candidate, Candidate)> {
+        let config = self.configs[0];
+        let leading = self.busy.as_ref().map(|busy| busy.leading.clone());
+        let leading = leading.unwrap_or_else(|| self.elections());
+        let leader = leading.candidate(key).config(config).start()?;
+        leader.elected().await?;
+        Ok((leader, self.standby(key, config).await?))
     }
 
     /// From a TTL after the last renewal of a crashed leader to the successor's election.

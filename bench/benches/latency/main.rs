@@ -6,7 +6,8 @@
 //! ```
 //!
 //! An acquire of a vacant lease and a renewal are timed one by one, one after the other, as `Store::call` without a driver.
-//! A handover is measured from the call of `stop()` on the leader to the successor's election, at default settings. A
+//! A handover is measured from the call of `stop()` on the leader, or of `hand_over()` to the successor's name, to the
+//! successor's election, at default settings. A
 //! crash is a driver that is dropped; the takeover is measured from a TTL after the last renewal, by the store's clock, of
 //! a leader that has renewed more than once. With `--beside 10000`, the leader's driver leads so many other elections
 //! meanwhile, and the successor's driver waits in all of them.
@@ -80,7 +81,8 @@ async fn main() -> Outcome<()> {
     }
     println!("| store | what | TTL, s | count | min, ms | median | p90 | p99 | max |");
     println!("|---|---|---|---|---|---|---|---|---|");
-    let mut charts = ["acquire (vacant)", "renew", "handover", "after a crash"].map(chart);
+    let what = ["acquire (vacant)", "renew", "handover", "handover to a name", "after a crash"];
+    let mut charts = what.map(chart);
     for place in &mut places {
         if !stores.is_empty() && !stores.iter().any(|name| name == place.name) {
             continue;
@@ -95,6 +97,10 @@ async fn main() -> Outcome<()> {
         for run in 0..runs {
             handovers.push(place.handover(run).await?);
         }
+        let mut named = Vec::new();
+        for run in 0..runs {
+            named.push(place.hand_over(run).await?);
+        }
         let mut takeovers = Vec::new();
         for run in 0..crashes {
             takeovers.push(place.takeover(run).await?);
@@ -104,6 +110,7 @@ async fn main() -> Outcome<()> {
             (tenure_bench::TTL, acquires),
             (tenure_bench::TTL, renewals),
             (default, handovers),
+            (default, named),
             (crash, takeovers),
         ];
         for (chart, (ttl, times)) in charts.iter_mut().zip(measured) {

@@ -106,6 +106,17 @@ pub(crate) fn places() -> Outcome<Vec<Place>> {
         let crash = Config::fast_failover();
         places.push(Place { configs: [Config::default(), crash], ..place });
     }
+    #[cfg(feature = "kubernetes")]
+    {
+        use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
+        let server = tenure_servers::KubeApiServer::start()?;
+        let kubeconfig = server.kubeconfig(server.admin_token())?;
+        let config = KubernetesConfig::new("default")?.kubeconfig(kubeconfig);
+        places.push(Place::new("kubernetes", move || {
+            let _runs_on = &server;
+            AnyStore::new(Kubernetes::new(config.clone().trust_empty_store(true)))
+        })?);
+    }
     {
         use tenure::store::sqlite::{Sqlite, SqliteConfig};
         let folder = tempfile::tempdir()?;
