@@ -11,13 +11,28 @@ pub mod cas;
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd",
+    feature = "kubernetes"
+))]
 mod dial;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(all(test, any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd")))]
+#[cfg(all(
+    test,
+    any(
+        feature = "redis",
+        feature = "fred",
+        feature = "postgres",
+        feature = "etcd",
+        feature = "kubernetes"
+    )
+))]
 mod fake;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod host;
@@ -29,7 +44,13 @@ pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd",
+    feature = "kubernetes"
+))]
 mod progress;
 mod purge;
 #[cfg(any(feature = "redis", feature = "fred"))]
@@ -37,11 +58,23 @@ pub mod redis;
 mod request;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod secret;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd",
+    feature = "kubernetes"
+))]
 mod slot;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd",
+    feature = "kubernetes"
+))]
 #[cfg_attr(
     not(any(feature = "redis", feature = "fred", feature = "postgres")),
     allow(dead_code, reason = "etcd has no messages")
@@ -55,6 +88,7 @@ mod url;
     feature = "fred",
     feature = "postgres",
     feature = "etcd",
+    feature = "kubernetes",
     all(feature = "sqlite", target_os = "linux")
 ))]
 mod watchers;

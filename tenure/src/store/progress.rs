@@ -109,7 +109,7 @@ impl Progress {
     }
 
     /// Whether there was any answer.
-    #[cfg(feature = "etcd")]
+    #[cfg(any(feature = "etcd", feature = "kubernetes"))]
     pub(super) fn has_answered(&self) -> bool {
         self.heard.answers().count > 0
     }
@@ -216,7 +216,13 @@ pub(super) struct Unanswered<'a> {
 }
 
 impl Unanswered<'_> {
-    #[cfg(any(test, feature = "redis", feature = "fred", feature = "postgres"))]
+    #[cfg(any(
+        test,
+        feature = "redis",
+        feature = "fred",
+        feature = "postgres",
+        feature = "kubernetes"
+    ))]
     pub(super) fn answered(mut self) {
         self.progress.answered(self.sent);
         self.is_over = true;

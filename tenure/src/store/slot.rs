@@ -58,6 +58,10 @@ pub(super) enum Patience {
     Fails,
 }
 
+#[cfg_attr(
+    not(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd")),
+    allow(dead_code, reason = "a backend of values is not told what is asked for")
+)]
 impl Patience {
     /// That of the first request: a call has requests of one kind.
     pub(super) fn of_all(requests: &[(Key, Request)]) -> Self {

@@ -46,7 +46,7 @@ fn suffer(server: &KubeApiServer, namespace: &str, mishap: Mishap) {
             Mishap::AllLost => delete(server, namespace, name),
             Mishap::OtherServer => recreate(server, namespace, &lease),
             Mishap::RecordsLost => {
-                change(server, namespace, &lease, |election| election.tenant = None)
+                change(server, namespace, &lease, |election| election.tenant = None);
             }
             Mishap::PastLost => change(server, namespace, &lease, |election| election.past = None),
         }

@@ -76,7 +76,7 @@ pub(crate) async fn old_records_alone_are_deleted(store: AnyStore) {
 async fn old_records_are_deleted(server: TestServer) {
     old_records_alone_are_deleted(server.store()).await;
 }
-story!(old_records_are_deleted);
+story!(old_records_are_deleted: redis_rs, fred, postgres, etcd);
 
 #[tokio::test]
 async fn old_records_in_memory_are_deleted() {
@@ -129,7 +129,7 @@ async fn tokens_rise_beside(store: AnyStore) {
 async fn tokens_rise_while_records_are_deleted(server: TestServer) {
     tokens_rise_beside(server.store()).await;
 }
-story!(tokens_rise_while_records_are_deleted);
+story!(tokens_rise_while_records_are_deleted: redis_rs, fred, postgres, etcd);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_rise_while_rows_of_a_file_are_deleted() {
@@ -169,4 +169,4 @@ async fn purges_cost_no_lead_and_no_connection(server: TestServer) {
     assert_eq!(proxy.connections(), connections);
     soon(leader.stop()).await.unwrap();
 }
-story!(purges_cost_no_lead_and_no_connection);
+story!(purges_cost_no_lead_and_no_connection: redis_rs, fred, postgres, etcd);

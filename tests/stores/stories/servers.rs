@@ -58,7 +58,7 @@ pub(super) fn etcd() -> TestServer {
     server
 }
 
-/// Requests that are in flight together have a connection each, and so have the hints.
+/// Requests and streams of events share a connection.
 pub(super) fn kubernetes() -> TestServer {
     let server = KubeApiServer::start().unwrap();
     let known = std::fs::read_to_string(server.kubeconfig(server.admin_token()).unwrap()).unwrap();
@@ -69,7 +69,7 @@ pub(super) fn kubernetes() -> TestServer {
         let config = KubernetesConfig::new("default").unwrap().kubeconfig(path);
         AnyStore::new(Kubernetes::new(config.trust_empty_store(empty.is_trusted())))
     };
-    TestServer::new(server, connect, 2)
+    TestServer::new(server, connect, 1)
 }
 
 impl EmptyStore {

@@ -167,11 +167,13 @@ impl<C: Cas> Store for CasStore<C> {
 }
 
 impl Change {
-    /// A renewal is none. What can't be read is left to the request that follows.
-    fn is_a_hint(&self) -> bool {
-        let election = self.value.as_ref().and_then(|value| Election::read(&self.key, value).ok());
-        let record = election.and_then(|election| election.tenant).map(|tenant| tenant.record);
-        record.is_none_or(|record| record.released || record.wanted.is_some())
+    /// Whether a candidate may be granted the lease, or should ask for it. A grant is no hint, and neither is a renewal. What
+    /// can't be read is left to the request that follows.
+    pub(in crate::store) fn is_a_hint(&self) -> bool {
+        let read = |value| Election::read(&self.key, value).ok();
+        let Some(election) = self.value.as_deref().and_then(read) else { return true };
+        let record = election.tenant.map(|tenant| tenant.record);
+        record.is_some_and(|record| record.released || record.wanted.is_some())
     }
 }
 

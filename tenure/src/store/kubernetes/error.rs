@@ -16,15 +16,18 @@ pub(super) fn of(error: &Error) -> StoreError {
         Error::Api(status) => answered(status),
         Error::Auth(_) => StoreError::showing(StoreErrorKind::NoCredentials, root(error)),
         Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) => {
-            let kind = if is_connecting(error) {
-                StoreErrorKind::Unreachable
-            } else {
-                StoreErrorKind::Disconnected
-            };
-            StoreError::showing(kind, root(error))
+            StoreError::showing(StoreErrorKind::Disconnected, root(error))
         }
         other => StoreError::showing(StoreErrorKind::UnexpectedReply, other),
     }
+}
+
+/// Why there is no connection.
+pub(super) fn unreachable(host: &str, port: u16, error: &std::io::Error) -> StoreError {
+    StoreError::about_tls(error).unwrap_or_else(|| {
+        let detail = format_args!("{host}:{port}: {error}");
+        StoreError::showing(StoreErrorKind::Unreachable, detail)
+    })
 }
 
 /// What the server says.
@@ -46,14 +49,6 @@ pub(super) fn answered(status: &Status) -> StoreError {
         }
         code => StoreError::showing(StoreErrorKind::Refused, format_args!("{code}: {message}")),
     }
-}
-
-fn is_connecting(error: &Error) -> bool {
-    causes(error).any(|cause| {
-        cause
-            .downcast_ref::<hyper_util::client::legacy::Error>()
-            .is_some_and(hyper_util::client::legacy::Error::is_connect)
-    })
 }
 
 /// The innermost cause, which says what went wrong.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_core::Stream;
 use http::Request;
 use http::request::Builder;
 use serde_json::Value;
@@ -14,10 +13,10 @@ use super::error;
 use super::lease::{Found, Lease};
 use super::link::{Answer, Link};
 use super::names::name;
-use super::{patch, watch};
-use crate::store::cas::{Cas, Change, Election, Swapped, Versioned};
+use super::patch;
+use crate::store::cas::{Cas, Election, Swapped, Versioned};
 use crate::store::key::fnv;
-use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
+use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits};
 
 /// The objects of one namespace.
 #[derive(Clone, Debug)]
@@ -26,10 +25,6 @@ pub(super) struct Leases(pub(super) Arc<Link>);
 impl Leases {
     pub(super) fn new(config: KubernetesConfig) -> Self {
         Self(Arc::new(Link::new(config)))
-    }
-
-    pub(super) fn connect_error(&self) -> Option<StoreError> {
-        self.0.connect_error()
     }
 
     pub(super) fn name(&self, key: &Key) -> String {
@@ -96,10 +91,6 @@ impl Cas for Leases {
             }
             Answer::Refused(status) => Err(error::answered(&status)),
         }
-    }
-
-    fn watch(&self, watched: Watched) -> impl Stream<Item = Change> + Send + 'static {
-        watch::changes(self.clone(), watched)
     }
 }
 

@@ -1,143 +1,231 @@
-//! The client: made with the first request, and anew after a request that got no answer in time.
+//! One connection for all elections, over HTTP/2, replaced whenever it may be stuck.
+//!
+//! kube-client's own connections speak HTTP/1.1, one for each request that is in flight, and retry by themselves. So only its
+//! configuration, credentials and types are used.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use http::Request;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use kube_client::client::{Body, ConfigExt};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::error::Status;
 use kube_client::{Client, Config, Error};
-use tokio::sync::OnceCell;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower::{BoxError, ServiceBuilder};
 
 use super::config::KubernetesConfig;
-use super::error;
-use crate::store::{StoreError, StoreErrorKind};
+use super::error::{self, unreachable};
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::dial::Dial;
+use crate::store::progress::{Ask, Progress};
+use crate::store::slot::{CONNECT_TIMEOUT, Connection, Patience, Slot};
+use crate::store::subscriptions::Table;
+use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How long connecting may take. It goes on if the request that asked for it has ended.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
+/// This is for streams of events: requests have timeouts of their own.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PONG_WITHIN: Duration = Duration::from_secs(5);
+/// What needs no right, and no etcd.
+const VERSION: &str = "/version";
+
+pub(super) struct Link {
+    pub(super) config: KubernetesConfig,
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) current: Slot<Live>,
+    pub(super) listeners: Table<Infallible>,
+    dial: Dial,
+}
+
+/// A connection that was working when last seen.
+pub(super) struct Live {
+    pub(super) client: Client,
+    pub(super) dead: CancellationToken,
+    progress: Progress,
+    streams: Mutex<Streams>,
+}
+
+/// The streams of events that are open. Each ends with its guard.
+pub(super) enum Streams {
+    /// Of these elections, each its own.
+    Each(BTreeMap<Key, DropGuard>),
+    /// Of all elections of the namespace.
+    All { _guard: DropGuard },
+}
 
 /// What the server has answered.
-#[derive(Debug)]
 pub(super) enum Answer {
     Done(String),
     Refused(Box<Status>),
 }
 
-#[derive(Debug)]
-pub(super) struct Link {
-    pub(super) config: KubernetesConfig,
-    current: Mutex<Current>,
-}
-
-#[derive(Debug, Default)]
-struct Current {
-    client: Arc<Lazy>,
-    failed: Option<StoreError>,
-}
-
-#[derive(Default)]
-struct Lazy(OnceCell<Client>);
-
-impl std::fmt::Debug for Lazy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Lazy").field(&self.0.initialized()).finish()
-    }
-}
-
 impl Link {
     pub(super) fn new(config: KubernetesConfig) -> Self {
-        Self { config, current: Mutex::default() }
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let current = Slot::new(&runtime, CONNECT_TIMEOUT);
+        let dial = Dial::new(&runtime, CONNECT_TIMEOUT);
+        Self { config, runtime, current, listeners: Table::default(), dial }
     }
 
-    /// Sends one request. The client retries nothing, except over a connection that was closed before any of it was sent.
-    pub(super) async fn send(&self, request: Request<Vec<u8>>) -> Result<Answer, StoreError> {
-        let mut use_of = self.client();
-        let answer = match use_of.client.0.get_or_try_init(|| self.connect()).await {
-            Ok(client) => match client.request_text(request).await {
-                Ok(text) => Ok(Answer::Done(text)),
-                Err(Error::Api(status)) => Ok(Answer::Refused(status)),
-                Err(error) => Err(error::of(&error)),
-            },
-            Err(error) => Err(error),
-        };
-        use_of.ends(&answer);
-        answer
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(self);
+        let connect = || async move { link.connect().await }.boxed();
+        self.current.get(Patience::Waits, connect).await
     }
 
-    /// The client for a stream of events.
-    pub(super) async fn streams(&self) -> Result<Client, StoreError> {
-        let client = Arc::clone(&self.current().client);
-        client.0.get_or_try_init(|| self.connect()).await.cloned()
-    }
-
-    pub(super) fn connect_error(&self) -> Option<StoreError> {
-        self.current().failed.clone()
-    }
-
-    fn client(&self) -> Use<'_> {
-        let client = Arc::clone(&self.current().client);
-        Use { link: self, client, works: false }
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        // No step panics half way, so it is intact.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn connect(&self) -> Result<Client, StoreError> {
-        let KubernetesConfig { kubeconfig, context, .. } = &self.config;
-        let options =
-            KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-        let unusable = |error: &dyn std::fmt::Display| {
-            StoreError::showing(
-                StoreErrorKind::NoCredentials,
-                format_args!("no configuration of a client: {error}"),
-            )
-        };
-        let mut config = match kubeconfig {
-            Some(path) => {
-                let read = Kubeconfig::read_from(path).map_err(|error| unusable(&error))?;
-                Config::from_custom_kubeconfig(read, &options)
-                    .await
-                    .map_err(|error| unusable(&error))?
+    /// Sends one request, once.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        request: Request<Vec<u8>>,
+    ) -> Result<Answer, StoreError> {
+        let live = self.live().await?;
+        let pending = live.progress.expects();
+        let error = match live.client.request_text(request).await {
+            Ok(text) => {
+                pending.answered();
+                return Ok(Answer::Done(text));
             }
-            None if context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(|error| unusable(&error))?
+            Err(Error::Api(status)) if status.code != 401 => {
+                pending.answered();
+                return Ok(Answer::Refused(status));
             }
-            None => Config::infer().await.map_err(|error| unusable(&error))?,
+            // The credentials are read again for the next connection.
+            Err(error) => error::of(&error),
         };
-        config.connect_timeout = Some(CONNECTS_WITHIN);
-        // An outcome that is not known must stay so.
-        config.default_retry = false;
-        Client::try_from(config).map_err(|error| error::of(&error))
+        pending.failed();
+        self.current.failed(&live, &error);
+        Err(error)
     }
-}
 
-/// One request's use of the client. If its caller gives it up, or there is no answer, the next request makes another
-/// client: the connections of this one may be stuck.
-struct Use<'a> {
-    link: &'a Link,
-    client: Arc<Lazy>,
-    works: bool,
-}
-
-impl Use<'_> {
-    /// An answer of any kind shows that the connection works; the credentials may have been replaced.
-    fn ends(&mut self, answer: &Result<Answer, StoreError>) {
-        self.works = match answer {
-            Ok(Answer::Done(_)) => true,
-            Ok(Answer::Refused(status)) => status.code != 401,
-            Err(_) => false,
+    async fn connect(&self) -> Result<Live, StoreError> {
+        let opening = self.runtime.now();
+        let config = self.read().await.map_err(|error| {
+            let detail = format_args!("no configuration of a client: {error}");
+            StoreError::showing(StoreErrorKind::NoCredentials, detail)
+        })?;
+        let url = &config.cluster_url;
+        let (Some(host), Some("https"), None) = (url.host(), url.scheme_str(), &config.proxy_url)
+        else {
+            let detail = "the API server must be named by https://HOST, without a proxy";
+            return Err(StoreError::new(StoreErrorKind::Unsupported, detail));
         };
-        self.link.current().failed = answer.as_ref().err().cloned();
-    }
-}
-
-impl Drop for Use<'_> {
-    fn drop(&mut self) {
-        let mut current = self.link.current();
-        if !self.works && Arc::ptr_eq(&current.client, &self.client) {
-            current.client = Arc::default();
+        let (host, port) = (host.trim_matches(['[', ']']), url.port_u16().unwrap_or(443));
+        let failed = |error: std::io::Error| unreachable(host, port, &error);
+        let (stream, mut reached) = self.dial.connect(host, port).await.map_err(failed)?;
+        let mut tls = config.rustls_client_config().map_err(|error| error::of(&error))?;
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let name = config.tls_server_name.clone().unwrap_or_else(|| host.to_owned());
+        let name = ServerName::try_from(name)
+            .map_err(|error| StoreError::showing(StoreErrorKind::Tls, error))?;
+        let stream = TlsConnector::from(Arc::new(tls)).connect(name, stream).await;
+        let stream = stream.map_err(failed)?;
+        if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            let detail = format!("{host}:{port} speaks no HTTP/2: a proxy may be in between");
+            return Err(StoreError::new(StoreErrorKind::Pooler, detail));
         }
+        reached.has_spoken();
+        let dead = CancellationToken::new();
+        let client = self.client(&config, stream, &dead).await?;
+        let progress = Progress::since(opening, &self.runtime, &dead, question(&client));
+        let streams = Mutex::new(Streams::Each(BTreeMap::new()));
+        Ok(Live { client, dead, progress, streams })
+    }
+
+    /// What says where the server is, and how to log in: read again for each connection.
+    async fn read(&self) -> Result<Config, Box<dyn std::error::Error + Send + Sync>> {
+        let KubernetesConfig { kubeconfig, context, .. } = &self.config;
+        let options = KubeConfigOptions { context: context.clone(), ..Default::default() };
+        Ok(match kubeconfig {
+            Some(path) => {
+                Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?
+            }
+            None if context.is_some() => Config::from_kubeconfig(&options).await?,
+            None => Config::infer().await?,
+        })
+    }
+
+    /// A client over that connection alone.
+    async fn client<S>(
+        &self,
+        config: &Config,
+        stream: S,
+        dead: &CancellationToken,
+    ) -> Result<Client, StoreError>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut http = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        http.timer(TokioTimer::new())
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PONG_WITHIN)
+            .keep_alive_while_idle(true);
+        let opened = http.handshake::<_, Body>(TokioIo::new(stream)).await;
+        let (sender, connection) =
+            opened.map_err(|error| StoreError::showing(StoreErrorKind::Disconnected, error))?;
+        let (ends, ended) = (dead.clone(), dead.clone());
+        let runs = async move {
+            tokio::select! {
+                ended = connection => if let Err(error) = ended {
+                    tracing::debug!(%error, "the connection to the API server has ended");
+                },
+                () = ended.cancelled() => {}
+            }
+            ends.cancel();
+        };
+        self.runtime.spawn(runs.boxed());
+        let unusable = |error: Error| error::of(&error);
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer().map_err(unusable)?)
+            .layer(config.extra_headers_layer().map_err(unusable)?)
+            .map_err(BoxError::from)
+            .service_fn(move |request: Request<Body>| {
+                let mut sender = sender.clone();
+                async move { sender.send_request(request).await }
+            });
+        Ok(Client::new(service, config.default_namespace.clone()))
+    }
+}
+
+/// The question whether the server is still there. A refusal is an answer.
+fn question(client: &Client) -> Ask {
+    let client = client.clone();
+    Box::new(move || {
+        let client = client.clone();
+        async move {
+            let Ok(request) = Request::get(VERSION).body(Vec::new()) else { return false };
+            matches!(client.request_text(request).await, Ok(_) | Err(Error::Api(_)))
+        }
+        .boxed()
+    })
+}
+
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
+    }
+
+    fn has_served(&self) -> bool {
+        self.progress.has_answered()
+    }
+}
+
+impl Live {
+    pub(super) fn streams(&self) -> MutexGuard<'_, Streams> {
+        // No step panics half way.
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
     }
 }

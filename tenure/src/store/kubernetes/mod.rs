@@ -13,22 +13,24 @@ mod leases;
 mod link;
 mod names;
 mod patch;
-mod watch;
+mod wakeup;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
 
 use super::cas::CasStore;
-use super::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
+use super::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched, subscriptions};
 
 pub use config::KubernetesConfig;
 use leases::Leases;
 
 /// Leases in a Kubernetes cluster. A clone is the same.
 ///
-/// The client is made with the first request, and anew after a request that got no answer in time. Each election is
-/// watched once before its first lease, for a quarantine. Messages and purges are not supported.
+/// One connection for all elections, over HTTP/2, opened with the first request, and anew after an error or a timeout
+/// without any answer; what says how to log in is read again then. Each election is watched once before its first lease,
+/// for a quarantine. Messages and purges are not supported.
 ///
 /// The program that uses it chooses the version of Kubernetes' interface, as `kube` demands: it depends on `k8s-openapi`
 /// with one of its features, such as `latest`.
@@ -69,10 +71,10 @@ impl Store for Kubernetes {
     }
 
     fn connect_error(&self) -> Option<StoreError> {
-        self.0.backend().connect_error()
+        self.0.backend().0.current.connect_error()
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
-        self.0.hints(watched)
+        subscriptions::hints(Arc::clone(&self.0.backend().0), watched)
     }
 }
