@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use zeroize::Zeroizing;
+
 use super::error::{SettingError, Value};
 use super::mistake::{Mistake, shown};
 use super::setting::{Fault, Place, Row, Setting};
@@ -37,7 +39,8 @@ pub(super) enum Text {
     None {
         empty: Option<String>,
     },
-    Some(String),
+    /// Overwritten when it is dropped, since it may be a password.
+    Some(Zeroizing<String>),
     NotUnicode,
 }
 
@@ -176,7 +179,7 @@ impl Given {
             (Text::Some(text), Origin::Variables) => Value::Shown(shown(text)),
             (Text::Some(text), Origin::Url(_)) => {
                 let is_shown = entry.row.place == Place::Parameter && is_number(text);
-                if is_shown { Value::Shown(text.clone()) } else { Value::Hidden }
+                if is_shown { Value::Shown(text.to_string()) } else { Value::Hidden }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Texts that came from outside, and what in them surely is a mistake: what a shell, a template or an editor has left
 //! there. Each would be a part of the text, so that a key in quotes is another election.
 
+use super::error::SettingError;
+
 /// The most bytes of a value that an error shows.
 const SHOWN_MOST: usize = 100;
 
@@ -33,6 +35,14 @@ impl Mistake {
                 ("the byte order mark (U+FEFF) would be a part of it", "save its file without one")
             }
         }
+    }
+
+    /// The error for a whole, such as a URL, that has such a mistake.
+    pub(crate) fn refuse(whole: &str, text: &str) -> Result<(), SettingError> {
+        Self::check(text).map_err(|mistake| {
+            let (reason, remedy) = mistake.words();
+            SettingError::about(whole, reason, remedy)
+        })
     }
 
     /// Refuses a text that has such a mistake.

@@ -4,6 +4,7 @@
 //! text of the setting that the part is.
 
 use percent_encoding::percent_decode_str;
+use zeroize::Zeroizing;
 
 use super::error::SettingError;
 use super::given::{Entry, Given, Origin, Text};
@@ -110,10 +111,7 @@ impl Given {
     ) -> Result<Self, SettingError> {
         let url = table.url();
         let refuse = |reason: &str, remedy| SettingError::about(&*url, reason.to_owned(), remedy);
-        Mistake::check(text).map_err(|mistake| {
-            let (reason, remedy) = mistake.words();
-            SettingError::about(&*url, reason, remedy)
-        })?;
+        Mistake::refuse(&url, text)?;
         let Some((scheme, is_encrypted, rest)) = table.scheme(text) else {
             let reason = format!("its scheme must be one of {}", table.schemes());
             let remedy = table.schemes.first().map_or_else(String::new, Scheme::form);
@@ -145,7 +143,7 @@ impl Given {
 
     fn set(&mut self, name: &str, text: impl Into<String>) {
         if let Some(entry) = self.entry(name) {
-            entry.text = Text::Some(text.into());
+            entry.text = Text::Some(Zeroizing::new(text.into()));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use zeroize::Zeroizing;
+
 use super::given::{Entry, Given, Origin, Text};
 use super::setting::Row;
 
@@ -51,7 +53,7 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
             Some((rank, name, Ok(value))) if value.is_empty() => {
                 (any(), Text::None { empty: Some(name) }, rank)
             }
-            Some((rank, name, Ok(value))) => (name, Text::Some(value), rank),
+            Some((rank, name, Ok(value))) => (name, Text::Some(Zeroizing::new(value)), rank),
             Some((rank, name, Err(_))) => (name, Text::NotUnicode, rank),
         };
         Some(Entry { row, called, text, rank, is_taken: false })

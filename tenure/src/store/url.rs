@@ -37,10 +37,7 @@ impl AnyStore {
     /// If the scheme is unknown, or of a store that this program was built without, or the store's own configuration
     /// refuses the rest. The error shows nothing of the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, SettingError> {
-        Mistake::check(url).map_err(|mistake| {
-            let (reason, remedy) = mistake.words();
-            SettingError::about(URL, reason, remedy)
-        })?;
+        Mistake::refuse(URL, url)?;
         let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         if scheme.as_deref() == Some("rediss+fred") {
             return Err(fred_lacks("encryption", "rediss+fred", "rediss"));
