@@ -70,6 +70,17 @@ pub mod leader_only;
 mod logging;
 pub mod metrics;
 pub mod runtime;
+#[cfg_attr(
+    not(all(
+        feature = "redis",
+        feature = "postgres",
+        feature = "etcd",
+        feature = "sqlite",
+        target_os = "linux"
+    )),
+    allow(dead_code, reason = "each store uses a part of it")
+)]
+mod settings;
 mod shared;
 mod signal;
 pub mod store;
@@ -84,12 +95,13 @@ mod watchdog;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, Elections, EnvError, FirstAttempt, HandOverError, NotifyError,
-    Observer, StartError, Stopped, WeakCandidate,
+    Candidate, CandidateBuilder, Elections, FirstAttempt, HandOverError, NotifyError, Observer,
+    StartError, Stopped, WeakCandidate,
 };
 pub use driver::Driver;
 pub use event::Event;
 pub use health::{Health, Role, StoreHealth};
+pub use settings::SettingError;
 pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;

@@ -4,8 +4,95 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Candidate, CandidateBuilder};
-use crate::store::{AnyStore, StoreEnvError, TextError, shown};
-use crate::{Config, ConfigBuilder, ConfigError, Remedy};
+use crate::settings::values::{duration, parsed};
+use crate::settings::{Given, Row, Setting, Variables};
+use crate::store::AnyStore;
+use crate::{Config, ConfigBuilder, ConfigError, Remedy, SettingError};
+
+const PREFIXES: &[&str] = &["TENURE_"];
+
+const KEY: Setting<String> = Setting::only_variable("KEY", parsed)
+    .must("the name of the election", "nightly-report")
+    .default("required")
+    .about("the election");
+const NAME: Setting<String> = Setting::only_variable("NAME", parsed)
+    .must("the name of the candidate", "worker-7")
+    .default("`host-pid-boot`")
+    .about("what people call this candidate");
+const METADATA: Setting<String> = Setting::only_variable("METADATA", parsed)
+    .must("text", "10.0.0.7:8080")
+    .about("what others know of it, such as its address");
+const HOLD_OFF: Setting<Duration> = of_time("HOLD_OFF", "15s")
+    .default("the renew interval")
+    .about("how long it stays out after it resigned, or its work was lost");
+const TTL: Setting<Duration> = of_time("TTL", "15s").default("15s").about("how long a lease lasts");
+const DRAIN: Setting<Duration> = of_time("DRAIN_BOUND", "15s")
+    .default("the TTL")
+    .about("how long work may take to end after a resignation");
+const STOP: Setting<Duration> = of_time("LONGEST_STOP", "15s")
+    .default("from the drain bound")
+    .about("how long stopping may take altogether, in place of the drain bound");
+const DRIFT: Setting<u32> = Setting::only_variable("DRIFT_PPM", parsed)
+    .must("a whole number of parts per million", "10000")
+    .default("10000")
+    .about("the drift bound of clocks");
+
+/// How a time is set.
+type Set = fn(ConfigBuilder, Duration) -> ConfigBuilder;
+
+/// The settings of [`Config`] that are times, but for the TTL.
+static TIMES: [(Setting<Duration>, Set); 8] = [
+    (
+        of_time("RENEW_INTERVAL", "5s")
+            .default("a third of the TTL")
+            .about("the time from one renewal to the next"),
+        ConfigBuilder::renew_interval,
+    ),
+    (
+        of_time("REQUEST_TIMEOUT", "1500ms")
+            .default("a tenth of the TTL")
+            .about("how long to wait for a reply of the store"),
+        ConfigBuilder::request_timeout,
+    ),
+    (
+        of_time("STOP_MARGIN", "1500ms")
+            .default("a tenth of the TTL")
+            .about("how long before the end of its lease a leader stops"),
+        ConfigBuilder::stop_margin,
+    ),
+    (
+        of_time("POLL_BOUND", "15s")
+            .default("the TTL, or a fiftieth of it where nothing wakes candidates")
+            .about("the longest time between two attempts of a waiting candidate"),
+        ConfigBuilder::poll_bound,
+    ),
+    (DRAIN, ConfigBuilder::drain_bound),
+    (STOP, ConfigBuilder::longest_stop),
+    (
+        of_time("QUARANTINE", "15s")
+            .default("the TTL")
+            .about("how long to watch a store that may have lost data: the longest TTL in use"),
+        ConfigBuilder::quarantine,
+    ),
+    (
+        of_time("DEFER", "15s")
+            .default("not at all")
+            .about("how long this candidate lets others go first"),
+        ConfigBuilder::defer,
+    ),
+];
+
+const fn of_time(variable: &'static str, example: &'static str) -> Setting<Duration> {
+    Setting::only_variable(variable, duration)
+        .must("a whole number with one of the units ms, s, m and h", example)
+}
+
+/// All settings, but for the store's.
+pub(crate) fn rows() -> Vec<&'static Row> {
+    let others = [&KEY.row, &NAME.row, &METADATA.row, &HOLD_OFF.row, &TTL.row];
+    let times = TIMES.iter().map(|(setting, _)| &setting.row);
+    others.into_iter().chain(times).chain([&DRIFT.row]).collect()
+}
 
 impl Candidate {
     /// Starts from environment variables: `TENURE_STORE` names the store, as [`AnyStore::from_variables`] says;
@@ -23,7 +110,7 @@ impl Candidate {
     /// # Errors
     /// If a variable that is needed is not set, or one has a value that it can't have. The error names the variable and
     /// a value that would do, and never shows a URL or a password.
-    pub fn from_env() -> Result<CandidateBuilder, EnvError> {
+    pub fn from_env() -> Result<CandidateBuilder, SettingError> {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
@@ -33,9 +120,10 @@ impl Candidate {
     /// As for [`from_env`](Self::from_env).
     pub fn from_variables(
         lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<CandidateBuilder, EnvError> {
+    ) -> Result<CandidateBuilder, SettingError> {
         let store = AnyStore::from_variables(&lookup)?;
-        let key = name(&lookup, "TENURE_KEY")?.ok_or(EnvError::NoKey)?;
+        let key =
+            Variables { prefixes: PREFIXES, lookup: &lookup }.given(&[&KEY.row]).need(&KEY)?;
         Self::builder(store, key).settings_from_variables(lookup)
     }
 }
@@ -45,238 +133,84 @@ impl CandidateBuilder {
     ///
     /// # Errors
     /// As for [`settings_from_variables`](Self::settings_from_variables).
-    pub fn settings_from_env(self) -> Result<Self, EnvError> {
+    pub fn settings_from_env(self) -> Result<Self, SettingError> {
         self.settings_from_variables(|name| std::env::var_os(name))
     }
 
     /// Reads variables through `lookup`. One that is set and empty counts as not set.
     ///
-    /// - `TENURE_NAME`, `TENURE_METADATA`, `TENURE_HOLD_OFF`: see [`name`](Self::name), [`metadata`](Self::metadata)
-    ///   and [`hold_off`](Self::hold_off). Each replaces what was set before;
-    /// - `TENURE_TTL`, `TENURE_RENEW_INTERVAL`, `TENURE_REQUEST_TIMEOUT`, `TENURE_STOP_MARGIN`,
-    ///   `TENURE_POLL_BOUND`, `TENURE_LONGEST_STOP` or `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DEFER`,
-    ///   `TENURE_DRIFT_PPM`: see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set
-    ///   before is replaced as a whole: a TTL that is not set is 15 s, and the others follow from the TTL.
+    /// `TENURE_NAME`, `TENURE_METADATA` and `TENURE_HOLD_OFF` each replace what was set before. If another one of the
+    /// settings is set, the [`config`](Self::config) that was set before is replaced as a whole: a TTL that is not set is
+    /// 15 s, and the others follow from the TTL. The table of `docs/stores/choosing.md` has all variables.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
     ///
     /// # Errors
-    /// If a variable has a value that it can't have, or a name surely is [a mistake](TextError), or the settings contradict
+    /// If a variable has a value that it can't have, or a name surely is a mistake, or the settings contradict
     /// each other.
     pub fn settings_from_variables(
         mut self,
         lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, EnvError> {
-        if let Some(name) = name(&lookup, "TENURE_NAME")? {
+    ) -> Result<Self, SettingError> {
+        let mut given = Variables { prefixes: PREFIXES, lookup }.given(&rows());
+        if let Some(name) = given.take(&NAME)? {
             self = self.name(name);
         }
-        if let Some(metadata) = text(&lookup, "TENURE_METADATA")? {
+        if let Some(metadata) = given.take_verbatim(&METADATA)? {
             self = self.metadata(metadata);
         }
-        if let Some(hold_off) = duration(&lookup, "TENURE_HOLD_OFF")? {
+        if let Some(hold_off) = given.take(&HOLD_OFF)? {
             self = self.hold_off(hold_off);
         }
-        Ok(match config(&lookup)? {
+        Ok(match config(&mut given)? {
             Some(config) => self.config(config),
             None => self,
         })
     }
 }
 
-/// Why environment variables were refused.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EnvError {
-    /// The variables name no store that can be used.
-    #[error(transparent)]
-    Store(#[from] StoreEnvError),
-    /// No election is named.
-    #[error("TENURE_KEY is not set; it must name the election, such as nightly-report")]
-    NoKey,
-    /// A value is not text.
-    #[error("{variable} is not UTF-8; it must be text, such as {}", example(variable))]
-    NotUnicode {
-        /// The variable.
-        variable: &'static str,
-    },
-    /// A name surely is a mistake.
-    #[error("{variable} is {value:?}: {why}, as in {}", example(variable))]
-    Text {
-        /// The variable.
-        variable: &'static str,
-        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
-        value: String,
-        /// What in it.
-        #[source]
-        why: TextError,
-    },
-    /// A value is no duration.
-    #[error(
-        "{variable} is {value:?}; it must be a whole number with one of the units ms, s, m and h, such as {}",
-        example(variable)
-    )]
-    Duration {
-        /// The variable.
-        variable: &'static str,
-        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
-        value: String,
-    },
-    /// A value is no number.
-    #[error(
-        "{variable} is {value:?}; it must be a whole number of parts per million, such as 10000"
-    )]
-    Number {
-        /// The variable.
-        variable: &'static str,
-        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
-        value: String,
-    },
-    /// Both bounds of how long stopping may take are set.
-    #[error("{DRAIN} and {STOP} are both set; leave one of them out")]
-    BothStops,
-    /// The settings contradict each other.
-    #[error(
-        "TENURE_TTL and the variables of the other settings can't hold together{}",
-        for_example(.0)
-    )]
-    Config(#[from] ConfigError),
-}
-
-impl EnvError {
-    /// A variable to set, and a value that would do; `None` if no single variable suffices, or for a store, whose
-    /// address only the user knows. For settings that contradict each other, all are accepted with it.
-    pub fn remedy(&self) -> Option<(&'static str, String)> {
-        let as_usual = |variable| Some((variable, example(variable).to_owned()));
-        match self {
-            Self::Store(_) | Self::BothStops => None,
-            Self::NoKey => as_usual("TENURE_KEY"),
-            Self::NotUnicode { variable }
-            | Self::Text { variable, .. }
-            | Self::Duration { variable, .. }
-            | Self::Number { variable, .. } => as_usual(*variable),
-            Self::Config(error) => remedy_of(error),
-        }
-    }
-}
-
-fn remedy_of(error: &ConfigError) -> Option<(&'static str, String)> {
-    match error.remedy()? {
-        Remedy::Time { setting, value } => {
-            Some((variable_of(setting)?, format!("{}ms", value.as_millis())))
-        }
-        Remedy::DriftPpm(ppm) => Some((DRIFT, ppm.to_string())),
-        _ => None,
-    }
-}
-
-/// The end of a sentence about settings that contradict each other.
-fn for_example(error: &ConfigError) -> String {
-    remedy_of(error).map_or_else(String::new, |(variable, value)| {
-        format!(": set {variable} to {value}, for example")
-    })
-}
-
-const DRIFT: &str = "TENURE_DRIFT_PPM";
-const DRAIN: &str = "TENURE_DRAIN_BOUND";
-const STOP: &str = "TENURE_LONGEST_STOP";
-
-/// The variable of a setting, by the name that errors have for it.
-fn variable_of(setting: &str) -> Option<&'static str> {
-    let name = format!("TENURE_{}", setting.to_uppercase().replace(' ', "_"));
-    let all = DURATIONS.iter().map(|(variable, _)| *variable).chain(["TENURE_TTL"]);
-    all.into_iter().find(|variable| *variable == name)
-}
-
-/// A value that would do at the default TTL.
-fn example(variable: &str) -> &'static str {
-    match variable {
-        "TENURE_KEY" => "nightly-report",
-        "TENURE_NAME" => "worker-7",
-        "TENURE_METADATA" => "10.0.0.7:8080",
-        "TENURE_RENEW_INTERVAL" => "5s",
-        "TENURE_REQUEST_TIMEOUT" | "TENURE_STOP_MARGIN" => "1500ms",
-        DRIFT => "10000",
-        _ => "15s",
-    }
-}
-
-/// The setting of a variable.
-type Setting = fn(ConfigBuilder, Duration) -> ConfigBuilder;
-
-const DURATIONS: [(&str, Setting); 8] = [
-    ("TENURE_RENEW_INTERVAL", ConfigBuilder::renew_interval),
-    ("TENURE_REQUEST_TIMEOUT", ConfigBuilder::request_timeout),
-    ("TENURE_STOP_MARGIN", ConfigBuilder::stop_margin),
-    ("TENURE_POLL_BOUND", ConfigBuilder::poll_bound),
-    (DRAIN, ConfigBuilder::drain_bound),
-    (STOP, ConfigBuilder::longest_stop),
-    ("TENURE_QUARANTINE", ConfigBuilder::quarantine),
-    ("TENURE_DEFER", ConfigBuilder::defer),
-];
-
 /// The settings, if a variable of one is set.
-fn config(lookup: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Config>, EnvError> {
-    let ttl = duration(lookup, "TENURE_TTL")?;
-    if duration(lookup, DRAIN)?.is_some() && duration(lookup, STOP)?.is_some() {
-        return Err(EnvError::BothStops);
+fn config(given: &mut Given) -> Result<Option<Config>, SettingError> {
+    if given.has(&DRAIN.row) && given.has(&STOP.row) {
+        return Err(given.excludes(&DRAIN.row, &STOP.row));
     }
+    let ttl = given.take(&TTL)?;
     let mut is_set = ttl.is_some();
     let mut builder = Config::builder(ttl.unwrap_or(Config::normal().ttl()));
-    for (variable, set) in DURATIONS {
-        if let Some(value) = duration(lookup, variable)? {
+    for (setting, set) in &TIMES {
+        if let Some(value) = given.take(setting)? {
             (builder, is_set) = (set(builder, value), true);
         }
     }
-    let variable = DRIFT;
-    if let Some(ppm) = text(lookup, variable)? {
-        let number = ppm.parse();
-        let number = number.map_err(|_| EnvError::Number { variable, value: shown(&ppm) })?;
-        (builder, is_set) = (builder.drift_ppm(number), true);
+    if let Some(ppm) = given.take(&DRIFT)? {
+        (builder, is_set) = (builder.drift_ppm(ppm), true);
     }
-    if is_set { Ok(Some(builder.build()?)) } else { Ok(None) }
-}
-
-fn text(
-    lookup: &impl Fn(&str) -> Option<OsString>,
-    variable: &'static str,
-) -> Result<Option<String>, EnvError> {
-    let value = lookup(variable).filter(|value| !value.is_empty());
-    value.map(OsString::into_string).transpose().map_err(|_| EnvError::NotUnicode { variable })
-}
-
-/// The name of an election or a candidate, unless it surely is a mistake: with it, this candidate would be alone in
-/// another election.
-fn name(
-    lookup: &impl Fn(&str) -> Option<OsString>,
-    variable: &'static str,
-) -> Result<Option<String>, EnvError> {
-    let Some(name) = text(lookup, variable)? else { return Ok(None) };
-    match TextError::check(&name) {
-        Ok(()) => Ok(Some(name)),
-        Err(why) => Err(EnvError::Text { variable, value: shown(&name), why }),
+    match builder.build() {
+        Ok(config) => Ok(is_set.then_some(config)),
+        Err(error) => Err(refused(given, &error)),
     }
 }
 
-fn duration(
-    lookup: &impl Fn(&str) -> Option<OsString>,
-    variable: &'static str,
-) -> Result<Option<Duration>, EnvError> {
-    let Some(value) = text(lookup, variable)? else { return Ok(None) };
-    let read = read(&value).ok_or_else(|| EnvError::Duration { variable, value: shown(&value) });
-    read.map(Some)
-}
-
-fn read(value: &str) -> Option<Duration> {
-    let unit = value.find(|letter: char| !letter.is_ascii_digit())?;
-    let (number, unit) = value.split_at(unit);
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
+/// The error for settings that contradict their bounds or each other: it names the one to change.
+fn refused(given: &Given, error: &ConfigError) -> SettingError {
+    let text = error.to_string();
+    // The rest is the remedy, in the words of code.
+    let reason = text.rsplit_once(": ").map_or(&*text, |(reason, _)| reason).to_owned();
+    let (name, value) = match error.remedy() {
+        Some(Remedy::Time { setting, value }) => {
+            (setting.to_uppercase().replace(' ', "_"), format!("{}ms", value.as_millis()))
+        }
+        Some(Remedy::DriftPpm(ppm)) => (DRIFT.row.name.to_owned(), ppm.to_string()),
+        _ => Default::default(),
     };
-    number.parse::<u64>().ok()?.checked_mul(millis).map(Duration::from_millis)
+    match rows().into_iter().find(|row| row.name == name) {
+        Some(row) => given.contradicts(row, reason, value),
+        None => SettingError::about(
+            "TENURE_TTL beside the variables of other settings",
+            reason,
+            "leave the others out",
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ use futures_util::FutureExt;
 
 pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
-pub use env::EnvError;
+#[cfg(test)]
+pub(crate) use env::rows;
 pub use first_attempt::FirstAttempt;
 pub use hand_over::HandOverError;
 pub use messages::NotifyError;

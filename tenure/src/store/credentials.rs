@@ -16,8 +16,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Secret, StoreError, StoreErrorKind, TextError};
+use super::{Secret, StoreError, StoreErrorKind};
 use crate::runtime::Runtime;
+use crate::settings::Mistake;
 use crate::tls::files;
 
 /// A user and its password.
@@ -108,8 +109,7 @@ pub enum CredentialsError {
         /// Which.
         path: PathBuf,
         /// What in it.
-        #[source]
-        why: TextError,
+        why: &'static str,
     },
     /// The provider has failed.
     #[error("the provider of credentials has failed: {0}")]
@@ -136,7 +136,7 @@ impl From<CredentialsError> for StoreError {
 
 /// Who a store connects as.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Login {
+pub(crate) struct Login {
     username: Option<String>,
     password: Password,
 }
@@ -160,12 +160,12 @@ pub(super) struct Identity {
 }
 
 impl Login {
-    pub(super) fn fixed(username: impl Into<String>, password: Secret) -> Self {
+    pub(crate) fn fixed(username: impl Into<String>, password: Secret) -> Self {
         Self { username: named(username), password: Password::Fixed(password) }
     }
 
     /// A relative path counts from the present folder, also if that changes later.
-    pub(super) fn file(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
+    pub(crate) fn file(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self { username: named(username), password: Password::File(path) }
@@ -219,7 +219,7 @@ fn named(username: impl Into<String>) -> Option<String> {
 }
 
 /// The password in a file, without the line break that editors and `echo` add.
-pub(super) fn from_file(path: &Path) -> Result<Secret, CredentialsError> {
+pub(crate) fn from_file(path: &Path) -> Result<Secret, CredentialsError> {
     let cant = |source| CredentialsError::File { path: path.to_owned(), source };
     let bytes = files::read(path).map_err(cant)?;
     let text = String::from_utf8(bytes)
@@ -227,11 +227,13 @@ pub(super) fn from_file(path: &Path) -> Result<Secret, CredentialsError> {
     let secret = Secret::new(text);
     let line = secret.reveal();
     let line = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
-    match TextError::check(line) {
+    match Mistake::check(line) {
         _ if line.is_empty() => Err(CredentialsError::Empty { path: path.to_owned() }),
         // Of a generated password they may be a part.
-        Ok(()) | Err(TextError::Quotes) => Ok(Secret::new(line)),
-        Err(why) => Err(CredentialsError::Text { path: path.to_owned(), why }),
+        Ok(()) | Err(Mistake::Quotes) => Ok(Secret::new(line)),
+        Err(mistake) => {
+            Err(CredentialsError::Text { path: path.to_owned(), why: mistake.words().0 })
+        }
     }
 }
 

@@ -2,12 +2,21 @@
 
 use std::ffi::OsString;
 
-use super::{AnyStore, PurgeAge, PurgeAgeError, StoreUrlError};
+use super::AnyStore;
+use super::purge::PURGE;
+use crate::SettingError;
+#[cfg(feature = "redis")]
+use crate::settings::Configured;
+use crate::settings::values::parsed;
+use crate::settings::{Fault, Row, Setting, Variables};
 
-/// The variable that has the store's URL.
-const STORE: &str = "TENURE_STORE";
-/// The variable that has the age at which drivers purge it.
-const PURGE: &str = "TENURE_PURGE";
+/// The store's URL.
+pub(crate) const STORE: Setting<String> = Setting::only_variable("STORE", parsed)
+    .must("a URL, or redis", "redis://127.0.0.1:6379")
+    .default("the server that `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` names")
+    .about("the store's URL, or `redis` for the [variables of Redis](redis.md#connect)")
+    .secret();
+pub(crate) const ROWS: [&Row; 2] = [&STORE.row, &PURGE.row];
 /// What it says to read Redis' variables.
 const BY_VARIABLES: &str = "redis";
 /// Variables of tenure's own that name a Redis server. `REDIS_HOST` alone is not among them: it may be the
@@ -19,7 +28,7 @@ impl AnyStore {
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
-    pub fn from_env() -> Result<Self, StoreEnvError> {
+    pub fn from_env() -> Result<Self, SettingError> {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
@@ -35,103 +44,59 @@ impl AnyStore {
     /// those of two stores know nothing of each other.
     ///
     /// ```
-    /// use tenure::store::{AnyStore, StoreEnvError};
+    /// use tenure::{SettingError, store::AnyStore};
     ///
     /// let store = AnyStore::from_variables(|name| (name == "TENURE_STORE").then(|| "memory:".into()))?;
     /// # drop(store);
-    /// # Ok::<(), StoreEnvError>(())
+    /// # Ok::<(), SettingError>(())
     /// ```
     ///
     /// # Errors
     /// If no store is named, or two are, or the one that is named can't be used. The error names the variable, and
     /// never shows a URL or a password.
-    pub fn from_variables(
-        lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, StoreEnvError> {
-        let age = purge_age(&lookup)?;
-        let store = Self::named(lookup)?;
+    pub fn from_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingError> {
+        let variables = Variables { prefixes: &["TENURE_"], lookup: &lookup };
+        let mut given = variables.given(&ROWS);
+        let age = given.take(&PURGE)?;
+        let is_set = |name: &&str| lookup(name).is_some_and(|value| !value.is_empty());
+        let other = REDIS.into_iter().find(is_set);
+        let store = match (given.take_verbatim(&STORE)?, other) {
+            (None, None) => Err(given.refuse(&STORE.row, Fault::mend(
+                "no store is named",
+                "set TENURE_STORE to its URL, such as redis://127.0.0.1:6379, or TENURE_REDIS_HOST to the host of a Redis \
+                 server",
+            ))),
+            (None, Some(_)) => by_variables(lookup),
+            (Some(named), _) if named == BY_VARIABLES => by_variables(lookup),
+            (Some(_), Some(other)) => Err(given.refuse(&STORE.row, Fault::mend(
+                format!("{other} is set too"),
+                format!("unset one of them, or set TENURE_STORE to redis to use {other}"),
+            ))),
+            (Some(named), None) => Self::from_url(&named).map_err(|error| error.within("TENURE_STORE")),
+        }?;
         match age {
             None => Ok(store),
-            Some(_) if store.purges().is_some() => Err(StoreEnvError::PurgeTwice),
+            Some(_) if store.purges().is_some() => Err(given.refuse(
+                &PURGE.row,
+                Fault::mend(
+                    "TENURE_STORE has the parameter \"purge\" too",
+                    "leave one of them out",
+                ),
+            )),
             Some(age) => Ok(store.purging(age)),
         }
     }
-
-    fn named(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, StoreEnvError> {
-        let set = |name: &&str| lookup(name).is_some_and(|value| !value.is_empty());
-        let named = lookup(STORE).filter(|value| !value.is_empty());
-        let other = REDIS.into_iter().find(set);
-        match (named, other) {
-            (None, None) => Err(StoreEnvError::NotSet),
-            (None, Some(_)) => by_variables(lookup),
-            (Some(named), other) => {
-                let named = named.into_string().map_err(|_| StoreEnvError::NotUnicode)?;
-                match other {
-                    _ if named == BY_VARIABLES => by_variables(lookup),
-                    Some(other) => Err(StoreEnvError::Contradiction { other }),
-                    None => Self::from_url(&named).map_err(StoreEnvError::Refused),
-                }
-            }
-        }
-    }
-}
-
-fn purge_age(
-    lookup: &impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<PurgeAge>, StoreEnvError> {
-    let Some(value) = lookup(PURGE).filter(|value| !value.is_empty()) else { return Ok(None) };
-    // What is not UTF-8 is no age either.
-    let age = value.to_string_lossy().parse().map_err(StoreEnvError::Purge)?;
-    Ok(Some(age))
-}
-
-/// Why the variables that name a store were refused.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreEnvError {
-    /// No variable names a store.
-    #[error(
-        "no store is named: set TENURE_STORE to its URL, such as redis://127.0.0.1:6379, or \
-         TENURE_REDIS_HOST to the host of a Redis server"
-    )]
-    NotSet,
-    /// The URL is not text.
-    #[error("TENURE_STORE is not UTF-8; it must be a URL, such as redis://127.0.0.1:6379")]
-    NotUnicode,
-    /// Two stores are named.
-    #[error(
-        "TENURE_STORE and {other} are both set: unset one of them, or set TENURE_STORE to redis to use {other}"
-    )]
-    Contradiction {
-        /// The other variable.
-        other: &'static str,
-    },
-    /// The age is none, or too short or too long.
-    #[error("TENURE_PURGE can't be used: {0}")]
-    Purge(PurgeAgeError),
-    /// Two ages are set.
-    #[error(
-        "TENURE_PURGE is set, and TENURE_STORE has the parameter \"purge\" too: leave one of them"
-    )]
-    PurgeTwice,
-    /// The URL can't be used.
-    #[error("TENURE_STORE can't be used: {0}")]
-    Refused(StoreUrlError),
-    /// A variable of Redis can't be used.
-    #[cfg(any(feature = "redis", feature = "fred"))]
-    #[error(transparent)]
-    Redis(#[from] super::redis::RedisEnvError),
 }
 
 #[cfg(feature = "redis")]
-fn by_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, StoreEnvError> {
+fn by_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, SettingError> {
     use super::redis::{Redis, RedisConfig};
 
-    let config = RedisConfig::from_variables(&RedisConfig::PREFIXES, lookup)?;
+    let config = RedisConfig::from_variables(RedisConfig::TABLE.prefixes, lookup)?;
     Ok(AnyStore::new(Redis::new(config)))
 }
 
 #[cfg(not(feature = "redis"))]
-fn by_variables(_: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, StoreEnvError> {
-    Err(StoreEnvError::Refused(StoreUrlError::NotBuilt { store: "redis", feature: "redis" }))
+fn by_variables(_: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, SettingError> {
+    super::url::redis("redis:")
 }

@@ -10,7 +10,7 @@ pub mod cas;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-mod credentials;
+pub(crate) mod credentials;
 #[cfg(any(
     feature = "redis",
     feature = "fred",
@@ -34,8 +34,6 @@ pub mod etcd;
     )
 ))]
 mod fake;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-mod host;
 mod interest;
 mod key;
 #[cfg(feature = "kubernetes")]
@@ -80,7 +78,6 @@ pub mod sqlite;
     allow(dead_code, reason = "etcd has no messages")
 )]
 mod subscriptions;
-mod text;
 mod traits;
 mod url;
 #[cfg(any(
@@ -106,13 +103,16 @@ pub use any::AnyStore;
 pub use certificate::CertificateExpired;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use credentials::{Credentials, CredentialsError, CredentialsProvider, Provided};
-pub use env::StoreEnvError;
+#[cfg(test)]
+pub(crate) use env::STORE;
 pub use error::{StoreError, StoreErrorKind};
 pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use message::Message;
-pub use purge::{PurgeAge, PurgeAgeError};
+#[cfg(test)]
+pub(crate) use purge::PURGE;
+pub use purge::PurgeAge;
 pub use request::{Incumbent, Reply, Request, Shown};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
@@ -120,10 +120,7 @@ pub use tenure_core::{
     Acquire, Asked, Loss, Mark, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast,
     WatchedStamp, Wish, contract,
 };
-pub use text::TextError;
-pub(crate) use text::shown;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
-pub use url::StoreUrlError;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/stores/writing-your-own.md")]

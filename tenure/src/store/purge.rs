@@ -6,6 +6,9 @@ use std::time::Duration;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub(super) use steps::{Step, in_steps};
 
+use crate::SettingError;
+use crate::settings::{Fault, Setting};
+
 /// How long ago a lease must have ended for its record to be [purged](super::Store::purge) by
 /// [drivers](super::AnyStore::purging): from [an hour](Self::LEAST) to [ten years](Self::MOST).
 ///
@@ -25,12 +28,12 @@ impl PurgeAge {
     ///
     /// # Errors
     /// If it is below [`LEAST`](Self::LEAST) or above [`MOST`](Self::MOST).
-    pub fn new(age: Duration) -> Result<Self, PurgeAgeError> {
-        if (Self::LEAST..=Self::MOST).contains(&age) {
-            Ok(Self(age))
-        } else {
-            Err(PurgeAgeError::Bounds { age })
-        }
+    pub fn new(age: Duration) -> Result<Self, SettingError> {
+        Self::of(age).map_err(|fault| PURGE.row.refuse(&shown(age), fault))
+    }
+
+    fn of(age: Duration) -> Result<Self, Fault> {
+        if (Self::LEAST..=Self::MOST).contains(&age) { Ok(Self(age)) } else { Err(Fault::Must) }
     }
 
     /// The age.
@@ -39,41 +42,29 @@ impl PurgeAge {
     }
 }
 
+/// A setting of all stores, beside their own.
+pub(crate) const PURGE: Setting<PurgeAge> = Setting::parameter("purge", |text| {
+    let unit = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
+    let seconds: u64 = match unit {
+        "h" => 3_600,
+        "d" => 24 * 3_600,
+        _ => return Err(Fault::Must),
+    };
+    let number: u64 = number.parse().map_err(|_| Fault::Must)?;
+    PurgeAge::of(Duration::from_secs(number.saturating_mul(seconds)))
+})
+.variable("PURGE")
+.must("a whole number with one of the units h and d, from 1h to 3650d", "30d")
+.default("never")
+.about("how old the [records of ended elections](../old-records.md) become (with `AnyStore`)");
+
 impl FromStr for PurgeAge {
-    type Err = PurgeAgeError;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, PurgeAgeError> {
-        let unit = text.find(|letter: char| !letter.is_ascii_digit());
-        let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
-        let seconds: u64 = match unit {
-            "h" => 3_600,
-            "d" => 24 * 3_600,
-            _ => return Err(PurgeAgeError::Syntax),
-        };
-        let number: u64 = number.parse().map_err(|_| PurgeAgeError::Syntax)?;
-        Self::new(Duration::from_secs(number.saturating_mul(seconds)))
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        PURGE.check(text)
     }
-}
-
-/// Why an age was refused. Text that is no age is not shown: in a broken URL, it may be a part of a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PurgeAgeError {
-    /// No whole number with a unit.
-    #[error(
-        "the age at which records are purged can't be read; it must be a whole number with one of the units h and d, \
-         such as 30d"
-    )]
-    Syntax,
-    /// Too short or too long.
-    #[error(
-        "the age at which records are purged is {}; it must be from 1h to 3650d, such as 30d",
-        shown(*age)
-    )]
-    Bounds {
-        /// The age.
-        age: Duration,
-    },
 }
 
 /// In the largest unit that it is a whole number of.
@@ -240,19 +231,19 @@ mod tests {
             assert_eq!(age.get(), Duration::from_secs(hours * 3_600), "{text}");
         }
         for text in ["", "30", "d", "-1d", "1.5h", "30D", "1h30m", "15s", "hush", " 1h"] {
-            assert_eq!(text.parse::<PurgeAge>(), Err(PurgeAgeError::Syntax), "{text}");
+            text.parse::<PurgeAge>().unwrap_err();
         }
     }
 
     #[test]
     fn ages_beyond_the_bounds_are_named() {
-        let bounds = "; it must be from 1h to 3650d, such as 30d";
+        let bounds = "it must be a whole number with one of the units h and d, from 1h to 3650d";
         for (text, shown) in [("0h", "0h"), ("3651d", "3651d"), ("87601h", "87601h")] {
             let error = text.parse::<PurgeAge>().unwrap_err().to_string();
-            assert!(error.contains(&format!("is {shown}{bounds}")), "{error}");
+            assert!(error.starts_with(&format!("purge is {shown:?}: {bounds}")), "{error}");
         }
         let error = PurgeAge::new(Duration::from_secs(59)).unwrap_err().to_string();
-        assert!(error.contains(&format!("is 59s{bounds}")), "{error}");
+        assert!(error.starts_with(&format!("purge is \"59s\": {bounds}")), "{error}");
         assert!(format!("{}d", u64::MAX).parse::<PurgeAge>().is_err());
     }
 }

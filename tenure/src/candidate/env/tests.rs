@@ -1,6 +1,6 @@
 use super::*;
 
-fn built(variables: &[(&str, &str)]) -> Result<CandidateBuilder, EnvError> {
+fn built(variables: &[(&str, &str)]) -> Result<CandidateBuilder, SettingError> {
     Candidate::from_variables(|name| {
         let set = variables.iter().find(|(variable, _)| *variable == name);
         set.map(|(_, value)| (*value).into())
@@ -50,7 +50,7 @@ fn one_of_the_bounds_of_stopping_is_set() {
     assert_eq!(builder.config.explain().longest_stop, Duration::from_secs(8));
     assert_eq!(
         built(&[MEMORY, KEY, stop, drain]).unwrap_err().to_string(),
-        "TENURE_DRAIN_BOUND and TENURE_LONGEST_STOP are both set; leave one of them out"
+        "TENURE_DRAIN_BOUND is \"8s\": TENURE_LONGEST_STOP is set too; leave one of them out"
     );
 }
 
@@ -71,32 +71,40 @@ fn what_is_not_set_stays() {
 #[test]
 fn errors_name_the_variable_and_a_value() {
     let error = |variables: &[(&str, &str)]| built(variables).unwrap_err().to_string();
-    assert!(error(&[KEY]).starts_with("no store is named: set TENURE_STORE"));
-    assert!(error(&[MEMORY]).starts_with("TENURE_KEY is not set; it must name"));
-    let must = "it must be a whole number with one of the units ms, s, m and h, such as 15s";
+    assert!(error(&[KEY]).starts_with("TENURE_STORE is missing: no store is named"));
+    assert_eq!(
+        error(&[MEMORY]),
+        "TENURE_KEY is missing: it must be the name of the election; set TENURE_KEY to nightly-report, for example"
+    );
+    let must = "it must be a whole number with one of the units ms, s, m and h";
     for value in ["15", "s", "1.5s", "-1s", "15 s", "15S", "18446744073709551615h", "15sec"] {
-        let ttl = ("TENURE_TTL", value);
-        assert_eq!(error(&[MEMORY, KEY, ttl]), format!("TENURE_TTL is {value:?}; {must}"));
+        let refused = error(&[MEMORY, KEY, ("TENURE_TTL", value)]);
+        let remedy = "set TENURE_TTL to 15s, for example";
+        assert_eq!(refused, format!("TENURE_TTL is {value:?}: {must}; {remedy}"));
     }
     let url = ("TENURE_HOLD_OFF", "redis://:hunter2@h1");
-    assert_eq!(error(&[MEMORY, KEY, url]), format!("TENURE_HOLD_OFF is \"***\"; {must}"));
-    let drift = error(&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")]);
+    assert!(error(&[MEMORY, KEY, url]).starts_with(&format!("TENURE_HOLD_OFF is \"***\": {must}")));
     assert_eq!(
-        drift,
-        "TENURE_DRIFT_PPM is \"1%\"; it must be a whole number of parts per million, such as 10000"
+        error(&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")]),
+        "TENURE_DRIFT_PPM is \"1%\": it must be a whole number of parts per million; set TENURE_DRIFT_PPM to 10000, for \
+         example"
     );
-    let short = built(&[MEMORY, KEY, ("TENURE_TTL", "5ms")]).unwrap_err();
-    assert!(matches!(short, EnvError::Config(ConfigError::OutOfRange { setting: "ttl", .. })));
+    assert_eq!(
+        error(&[MEMORY, KEY, ("TENURE_TTL", "5ms")]),
+        "TENURE_TTL is \"5ms\": ttl is 5ms; it must be within 100ms and 86400s; set TENURE_TTL to 15000ms, for \
+         example"
+    );
 }
 
 /// Sets what the error says, in place of what was refused, and tries again.
 fn mended(variables: &[(&str, &str)]) -> String {
     let refused = built(variables).unwrap_err();
-    let (variable, value) = refused.remedy().unwrap_or_else(|| panic!("no remedy: {refused}"));
+    let (variable, value) = (refused.setting(), refused.example());
+    let value = value.unwrap_or_else(|| panic!("no example: {refused}"));
     let text = refused.to_string();
-    assert!(text.contains(variable) && text.contains(&value), "{text}");
+    assert!(text.contains(variable) && text.contains(value), "{text}");
     let kept = variables.iter().copied().filter(|(other, _)| *other != variable);
-    let changed: Vec<_> = kept.chain([(variable, &*value)]).collect();
+    let changed: Vec<_> = kept.chain([(variable, value)]).collect();
     if let Err(error) = built(&changed) {
         panic!("{variable}={value} is refused too: {error}");
     }
@@ -152,9 +160,10 @@ fn a_value_that_is_no_text_is_refused_with_an_example() {
             _ => None,
         });
         let refused = refused.unwrap_err();
-        let (named, value) = refused.remedy().unwrap();
-        let text = format!("{variable} is not UTF-8; it must be text, such as {value}");
+        let (named, value) = (refused.setting(), refused.example().unwrap());
+        let remedy = format!("set {variable} to {value}, for example");
+        let text = format!("{variable} can't be used: it is not UTF-8; {remedy}");
         assert_eq!((named, refused.to_string()), (variable, text));
-        assert!(built(&[MEMORY, KEY, (named, &value)]).is_ok());
+        assert!(built(&[MEMORY, KEY, (named, value)]).is_ok());
     }
 }

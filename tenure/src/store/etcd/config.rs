@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::config_error::EtcdConfigError;
+use super::settings::{ELECTION_TIMEOUT, PREFIX, is_election_timeout};
+use crate::SettingError;
+use crate::settings::Fault;
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{CredentialsProvider, Key, Secret};
@@ -19,7 +21,7 @@ use crate::tls::TlsConfig;
 ///     .endpoint("10.0.0.2", 2379)
 ///     .endpoint("10.0.0.3", 2379)
 ///     .prefix("billing")?;
-/// # Ok::<(), tenure::store::etcd::EtcdConfigError>(())
+/// # Ok::<(), tenure::SettingError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
@@ -35,16 +37,15 @@ pub struct EtcdConfig {
 }
 
 impl EtcdConfig {
-    /// The longest prefix, in bytes.
-    const PREFIX_MOST: usize = 128;
-    /// The bounds of etcd's own `--election-timeout`.
-    const ELECTION_LEAST: Duration = Duration::from_millis(10);
-    const ELECTION_MOST: Duration = Duration::from_secs(50);
-
     /// A cluster with that member, without credentials and encryption, with the prefix `tenure`.
     pub fn new(host: impl AsRef<str>, port: u16) -> Self {
+        Self::at([(host, port)])
+    }
+
+    pub(super) fn at(endpoints: impl IntoIterator<Item = (impl AsRef<str>, u16)>) -> Self {
+        let endpoints = endpoints.into_iter().map(|(host, port)| endpoint(host.as_ref(), port));
         Self {
-            endpoints: vec![endpoint(host.as_ref(), port)],
+            endpoints: endpoints.collect(),
             login: Login::default(),
             tls: None,
             prefix: "tenure".into(),
@@ -90,17 +91,8 @@ impl EtcdConfig {
     /// # Errors
     /// If it is empty, longer than 128 bytes, begins or ends with a slash, or has a part between
     /// slashes that is `leader` or `record`: its keys could be those of another prefix.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, EtcdConfigError> {
-        let prefix = prefix.into();
-        let (bytes, most) = (prefix.len(), Self::PREFIX_MOST);
-        if bytes == 0 || bytes > most {
-            return Err(EtcdConfigError::PrefixLength { bytes, most });
-        }
-        let taken = |part: &str| matches!(part, "" | "leader" | "record");
-        if let Some(before) = prefix.split('/').position(taken) {
-            return Err(EtcdConfigError::PrefixPart { number: before + 1 });
-        }
-        self.prefix = prefix;
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, SettingError> {
+        self.prefix = PREFIX.check(&prefix.into())?;
         Ok(self)
     }
 
@@ -119,10 +111,9 @@ impl EtcdConfig {
     ///
     /// # Errors
     /// If it is below 10 ms or above 50 s, which no server accepts.
-    pub fn election_timeout(mut self, timeout: Duration) -> Result<Self, EtcdConfigError> {
-        let (least, most) = (Self::ELECTION_LEAST, Self::ELECTION_MOST);
-        if !(least..=most).contains(&timeout) {
-            return Err(EtcdConfigError::ElectionTimeout { timeout, least, most });
+    pub fn election_timeout(mut self, timeout: Duration) -> Result<Self, SettingError> {
+        if !is_election_timeout(&timeout) {
+            return Err(ELECTION_TIMEOUT.row.refuse(&format!("{timeout:?}"), Fault::Must));
         }
         self.election_timeout = timeout;
         Ok(self)
@@ -217,7 +208,8 @@ mod tests {
         assert_eq!(with(5000).least_ttl(), seconds(8.0));
         let refused = EtcdConfig::new("h", 1).election_timeout(seconds(51.0)).unwrap_err();
         let refused = refused.to_string();
-        assert!(refused.starts_with("the election timeout is 51s; it must be from 10ms to 50s"));
+        let expected = "election_timeout_ms is \"51s\": it must be a whole number of milliseconds from 10 to 50000";
+        assert!(refused.starts_with(expected), "{refused}");
     }
 
     #[test]

@@ -18,7 +18,6 @@
 
 mod channel;
 mod config;
-mod config_error;
 mod decide;
 mod error;
 mod keep;
@@ -27,13 +26,12 @@ mod purge;
 mod record;
 mod renew;
 mod session;
+mod settings;
 mod state;
 mod step;
 mod store;
-mod url;
 mod version;
 mod wakeup;
 
 pub use config::EtcdConfig;
-pub use config_error::EtcdConfigError;
 pub use store::Etcd;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::names::is_name;
+use super::settings::{NAMESPACE, PREFIX};
+use crate::SettingError;
 
 /// A namespace that elections are kept in, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,26 +16,14 @@ pub struct KubernetesConfig {
     pub(super) trust_empty_store: bool,
 }
 
-/// A name is none that Kubernetes accepts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{what} is {name:?}; it must have 1 to 253 of the characters a-z, 0-9, '-' and '.', and begin and end with a letter or a digit"
-)]
-pub struct KubernetesNameError {
-    /// Which name.
-    pub what: &'static str,
-    /// The name.
-    pub name: String,
-}
-
 impl KubernetesConfig {
-    /// That namespace, of the cluster that the process runs in, or that a kubeconfig names (`KUBECONFIG`, or
-    /// `~/.kube/config`), if there is one.
+    /// That namespace, of the cluster that a kubeconfig names (`KUBECONFIG`, or `~/.kube/config`), if there is one, and
+    /// otherwise of the cluster that the process runs in.
     ///
     /// # Errors
     /// If no namespace can have that name.
-    pub fn new(namespace: impl Into<String>) -> Result<Self, KubernetesNameError> {
-        let namespace = checked("the namespace", namespace.into())?;
+    pub fn new(namespace: impl AsRef<str>) -> Result<Self, SettingError> {
+        let namespace = NAMESPACE.check(namespace.as_ref())?;
         let (prefix, kubeconfig, context) = (String::new(), None, None);
         Ok(Self { namespace, prefix, kubeconfig, context, trust_empty_store: false })
     }
@@ -43,12 +32,12 @@ impl KubernetesConfig {
     ///
     /// # Errors
     /// If no Lease can have that name.
-    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Result<Self, KubernetesNameError> {
-        self.prefix = checked("the prefix", prefix.into())?;
+    pub fn prefix(mut self, prefix: impl AsRef<str>) -> Result<Self, SettingError> {
+        self.prefix = PREFIX.check(prefix.as_ref())?;
         Ok(self)
     }
 
-    /// Sets the kubeconfig. It is read again for each client that is made.
+    /// Sets the kubeconfig. It is read again for each connection.
     pub fn kubeconfig(mut self, path: impl AsRef<Path>) -> Self {
         self.kubeconfig = Some(path.as_ref().to_owned());
         self
@@ -67,16 +56,13 @@ impl KubernetesConfig {
         self
     }
 
-    pub(super) fn prefix(&self) -> &str {
-        &self.prefix
+    /// What the name of the key's Lease is.
+    pub(super) fn name(&self, key: &crate::store::Key) -> String {
+        super::names::name(&self.prefix, key)
     }
 
     /// Where the objects are.
     pub(super) fn path(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
-}
-
-fn checked(what: &'static str, name: String) -> Result<String, KubernetesNameError> {
-    if is_name(&name) { Ok(name) } else { Err(KubernetesNameError { what, name }) }
 }

@@ -150,3 +150,33 @@ fn profile(identity: &str) -> Result<Profile, StoreError> {
     let name = if end == 0 { "-" } else { &identity[..end] };
     Profile::new(name, "").map_err(|error| StoreError::showing(StoreErrorKind::BadRecord, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// API servers of later versions have these fields.
+    #[test]
+    fn a_lease_whose_holder_is_chosen_is_refused() {
+        let key = Key::new("job").unwrap();
+        let lease = |spec: Value| {
+            let metadata = json!({ "name": "job", "uid": "1", "resourceVersion": "1" });
+            serde_json::from_value::<Lease>(json!({ "metadata": metadata, "spec": spec })).unwrap()
+        };
+        assert!(Found::read(&key, lease(json!({}))).is_ok());
+        for field in ["strategy", "preferredHolder"] {
+            let error = Found::read(&key, lease(json!({ field: "a" }))).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+            assert!(error.to_string().contains(field), "{error}");
+        }
+    }
+
+    #[test]
+    fn identities_are_cut_between_characters() {
+        for (identity, name) in [("a", "a"), ("", "-"), (&"ä".repeat(90), &*"ä".repeat(64))] {
+            assert_eq!(profile(identity).unwrap().name(), name);
+        }
+    }
+}

@@ -12,7 +12,6 @@ use super::config::KubernetesConfig;
 use super::error;
 use super::lease::{Found, Lease};
 use super::link::{Answer, Link};
-use super::names::name;
 use super::patch;
 use crate::store::cas::{Cas, Election, Swapped, Versioned};
 use crate::store::key::fnv;
@@ -25,10 +24,6 @@ pub(super) struct Leases(pub(super) Arc<Link>);
 impl Leases {
     pub(super) fn new(config: KubernetesConfig) -> Self {
         Self(Arc::new(Link::new(config)))
-    }
-
-    pub(super) fn name(&self, key: &Key) -> String {
-        name(self.0.config.prefix(), key)
     }
 
     /// Sends a request about an object.
@@ -52,7 +47,7 @@ impl Cas for Leases {
     }
 
     async fn get(&self, key: &Key) -> Result<Option<Versioned<Box<Found>>>, StoreError> {
-        let path = format!("{}/{}", self.0.config.path(), self.name(key));
+        let path = format!("{}/{}", self.0.config.path(), self.0.config.name(key));
         match self.ask(Request::get(path), None).await? {
             Answer::Done(text) => found(key, &text).map(Some),
             Answer::Refused(status) if status.code == 404 && is_of_a_lease(&status) => Ok(None),
@@ -66,7 +61,7 @@ impl Cas for Leases {
         version: Option<&Box<Found>>,
         value: Bytes,
     ) -> Result<Swapped<Box<Found>>, StoreError> {
-        let (name, path) = (self.name(key), self.0.config.path());
+        let (name, path) = (self.0.config.name(key), self.0.config.path());
         let answer = match version {
             None => {
                 let object = patch::created(&name, key, &String::from_utf8_lossy(&value));

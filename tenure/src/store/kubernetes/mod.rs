@@ -13,6 +13,7 @@ mod leases;
 mod link;
 mod names;
 mod patch;
+mod settings;
 mod wakeup;
 
 use std::sync::Arc;

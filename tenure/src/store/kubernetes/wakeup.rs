@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::error;
 use super::lease::{Found, KEY, Lease};
 use super::link::{Link, Live, Streams};
-use super::names::name;
 use super::patch::LABEL;
 use crate::runtime::Runtime;
 use crate::store::cas::Change;
@@ -130,7 +129,7 @@ impl Link {
     async fn events(&self, live: &Live, of: Option<&Key>) -> Result<Events, StoreError> {
         let selector = match of {
             Some(key) => {
-                format!("fieldSelector=metadata.name%3D{}", name(self.config.prefix(), key))
+                format!("fieldSelector=metadata.name%3D{}", self.config.name(key))
             }
             None => format!("labelSelector={}%3D{}", LABEL.0.replace('/', "%2F"), LABEL.1),
         };

@@ -21,7 +21,6 @@
 mod answer;
 mod call;
 mod config;
-mod config_error;
 mod encryption;
 mod error;
 mod link;
@@ -34,14 +33,13 @@ mod purge;
 mod renewal;
 mod reply;
 mod session;
+mod settings;
 mod statements;
 mod store;
 mod table;
-mod url;
 mod value;
 
 pub use config::PostgresConfig;
-pub use config_error::PostgresConfigError;
 pub use store::Postgres;
 pub use table::LeaseTable;
 

@@ -1,6 +1,7 @@
 //! The lease table's names, and the statements that create it.
 
-use super::config_error::PostgresConfigError;
+use super::settings::{SCHEMA, TABLE_NAME};
+use crate::SettingError;
 
 /// The statements with the default names, for migration tools.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
@@ -44,23 +45,14 @@ impl LeaseTable {
     ///
     /// # Errors
     /// If one is empty, too long, or has a `'`, a `\`, a `$` or a zero byte in it.
-    pub fn new(
-        schema: impl Into<String>,
-        table: impl Into<String>,
-    ) -> Result<Self, PostgresConfigError> {
-        let (schema, table) = (schema.into(), table.into());
-        check("schema", &schema, Self::SCHEMA_MOST)?;
-        check("table", &table, Self::TABLE_MOST)?;
+    pub fn new(schema: impl Into<String>, table: impl Into<String>) -> Result<Self, SettingError> {
+        let (schema, table) = (SCHEMA.check(&schema.into())?, TABLE_NAME.check(&table.into())?);
         Ok(Self { schema, table })
     }
 
     /// Replaces the names that are given.
-    pub(super) fn with(
-        self,
-        schema: Option<String>,
-        table: Option<String>,
-    ) -> Result<Self, PostgresConfigError> {
-        Self::new(schema.unwrap_or(self.schema), table.unwrap_or(self.table))
+    pub(super) fn with(self, schema: Option<String>, table: Option<String>) -> Self {
+        Self { schema: schema.unwrap_or(self.schema), table: table.unwrap_or(self.table) }
     }
 
     /// The statements that create the schema, the table and its functions, if they do not exist: for a migration
@@ -157,15 +149,6 @@ pub(super) fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// Refuses characters that could end a string or the body of a function, although quoted identifiers may have
-/// them.
-fn check(what: &'static str, name: &str, most: usize) -> Result<(), PostgresConfigError> {
-    if name.is_empty() || name.len() > most || name.contains(['\'', '\\', '$', '\0']) {
-        return Err(PostgresConfigError::Name { what, bytes: name.len(), most });
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +182,7 @@ mod tests {
             LeaseTable::new("tenure", name).unwrap_err();
         }
         let error = LeaseTable::new("tenure", "x".repeat(49)).unwrap_err().to_string();
-        assert!(error.contains("has 49 bytes; it must have 1 to 48"), "{error}");
+        assert!(error.contains("it has 49 bytes, and must have 1 to 48"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::error::RedisConfigError;
+use super::settings::{NODES, PREFIX, PRIMARY, SENTINELS};
+use crate::SettingError;
+use crate::settings::{Fault, Row};
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{CredentialsProvider, Key, Secret};
@@ -74,8 +76,8 @@ impl RedisConfig {
     /// `redis` supports that.
     ///
     /// ```
-    /// # use tenure::store::redis::{RedisConfig, RedisConfigError};
-    /// # fn main() -> Result<(), RedisConfigError> {
+    /// # use tenure::{SettingError, store::redis::RedisConfig};
+    /// # fn main() -> Result<(), SettingError> {
     /// let sentinels = [("sentinel-1", 26379), ("sentinel-2", 26379), ("sentinel-3", 26379)];
     /// let config = RedisConfig::sentinel("main", sentinels)?;
     /// # drop(config);
@@ -88,12 +90,13 @@ impl RedisConfig {
     pub fn sentinel<H: Into<String>>(
         primary: impl Into<String>,
         sentinels: impl IntoIterator<Item = (H, u16)>,
-    ) -> Result<Self, RedisConfigError> {
+    ) -> Result<Self, SettingError> {
         let primary = primary.into();
         if primary.is_empty() {
-            return Err(RedisConfigError::NoPrimary);
+            return Err(PRIMARY.row.refuse("", Fault::Must));
         }
-        Ok(Self::at(Servers::Sentinels { listed: addresses(sentinels)?, primary }))
+        let listed = addresses(&SENTINELS.row, sentinels)?;
+        Ok(Self::at(Servers::Sentinels { listed, primary }))
     }
 
     /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot, and
@@ -105,8 +108,8 @@ impl RedisConfig {
     /// If no node is listed, or one of them twice.
     pub fn cluster<H: Into<String>>(
         nodes: impl IntoIterator<Item = (H, u16)>,
-    ) -> Result<Self, RedisConfigError> {
-        Ok(Self::at(Servers::Cluster { listed: addresses(nodes)? }))
+    ) -> Result<Self, SettingError> {
+        Ok(Self::at(Servers::Cluster { listed: addresses(&NODES.row, nodes)? }))
     }
 
     pub(super) fn at(servers: Servers) -> Self {
@@ -176,12 +179,8 @@ impl RedisConfig {
     ///
     /// # Errors
     /// If it is empty, longer than 128 bytes, or has a brace in it.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, RedisConfigError> {
-        let prefix = prefix.into();
-        if prefix.is_empty() || prefix.len() > 128 || prefix.contains(['{', '}']) {
-            return Err(RedisConfigError::Prefix { length: prefix.len() });
-        }
-        self.prefix = prefix;
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, SettingError> {
+        self.prefix = PREFIX.check(&prefix.into())?;
         Ok(self)
     }
 
@@ -262,20 +261,28 @@ impl RedisConfig {
 }
 
 fn addresses<H: Into<String>>(
+    row: &Row,
     listed: impl IntoIterator<Item = (H, u16)>,
-) -> Result<Vec<Address>, RedisConfigError> {
-    distinct(listed.into_iter().map(|(host, port)| Address::new(host, port)).collect())
+) -> Result<Vec<Address>, SettingError> {
+    let listed = listed.into_iter().map(|(host, port)| Address::new(host, port)).collect();
+    distinct(listed).map_err(|fault| row.refuse_unseen(fault))
 }
 
 /// Checks that at least one is listed, and none twice: an address that is listed twice would have two votes.
-pub(super) fn distinct(listed: Vec<Address>) -> Result<Vec<Address>, RedisConfigError> {
+pub(super) fn distinct(listed: Vec<Address>) -> Result<Vec<Address>, Fault> {
     if listed.is_empty() {
-        return Err(RedisConfigError::NoHost);
+        return Err(Fault::Must);
     }
     for (second, at) in listed.iter().enumerate() {
         let same = |other: &Address| other.normal() == at.normal();
         if let Some(first) = listed[..second].iter().position(same) {
-            return Err(RedisConfigError::Twice { first: first + 1, second: second + 1 });
+            let (first, second) = (first + 1, second + 1);
+            return Err(Fault::mend(
+                format!(
+                    "hosts {first} and {second} of the list are the same, and more than half of those listed decide"
+                ),
+                "list each of them once",
+            ));
         }
     }
     Ok(listed)

@@ -17,8 +17,6 @@ mod channels;
 mod cluster;
 mod config;
 mod ends;
-mod env;
-mod error;
 #[cfg(feature = "fred")]
 mod fred;
 #[cfg(feature = "redis")]
@@ -44,18 +42,16 @@ mod scripts;
 mod sentinel;
 #[cfg(feature = "redis")]
 mod session;
+mod settings;
 mod shown;
 #[cfg(feature = "redis")]
 mod store;
-mod url;
 mod version;
 #[cfg(feature = "redis")]
 mod wakeup;
 mod words;
 
 pub use config::RedisConfig;
-pub use env::RedisEnvError;
-pub use error::RedisConfigError;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
 pub use scripts::SCRIPTS;

@@ -45,12 +45,13 @@ mod place;
 mod purge;
 mod record;
 mod rights;
+mod settings;
 mod step;
 mod store;
 mod waiting;
 mod worker;
 
-pub use config::{SqliteConfig, SqliteUrlError};
+pub use config::SqliteConfig;
 pub use error::SqliteError;
 pub use store::Sqlite;
 

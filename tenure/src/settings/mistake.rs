@@ -1,28 +1,50 @@
 //! Texts that came from outside, and what in them surely is a mistake: what a shell, a template or an editor has left
 //! there. Each would be a part of the text, so that a key in quotes is another election.
 
+use super::error::SettingError;
+
 /// The most bytes of a value that an error shows.
 const SHOWN_MOST: usize = 100;
 
 /// What in a text surely is a mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TextError {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mistake {
     /// A quote at both ends: shells take them away, and files of variables often keep them.
-    #[error("quotes around it would be a part of it: leave them out")]
     Quotes,
     /// White space at an end.
-    #[error("white space at its beginning or end would be a part of it: leave that out")]
     WhiteSpace,
     /// A control character, such as a line break.
-    #[error("a control character, such as a line break, would be a part of it: leave that out")]
     Control,
     /// The mark by which some editors begin a file.
-    #[error("the byte order mark (U+FEFF) would be a part of it: save its file without one")]
     ByteOrderMark,
 }
 
-impl TextError {
+impl Mistake {
+    /// What is wrong, and what to do.
+    pub(crate) const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Quotes => ("quotes around it would be a part of it", "leave them out"),
+            Self::WhiteSpace => {
+                ("white space at its beginning or end would be a part of it", "leave that out")
+            }
+            Self::Control => (
+                "a control character, such as a line break, would be a part of it",
+                "leave that out",
+            ),
+            Self::ByteOrderMark => {
+                ("the byte order mark (U+FEFF) would be a part of it", "save its file without one")
+            }
+        }
+    }
+
+    /// The error for a whole, such as a URL, that has such a mistake.
+    pub(crate) fn refuse(whole: &str, text: &str) -> Result<(), SettingError> {
+        Self::check(text).map_err(|mistake| {
+            let (reason, remedy) = mistake.words();
+            SettingError::about(whole, reason, remedy)
+        })
+    }
+
     /// Refuses a text that has such a mistake.
     pub(crate) fn check(text: &str) -> Result<(), Self> {
         const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -41,7 +63,7 @@ impl TextError {
 }
 
 /// A variable's value as an error may show it, in quotes: it may be a whole URL with a password in it, given by mistake.
-pub(crate) fn shown(value: &str) -> String {
+pub(super) fn shown(value: &str) -> String {
     if value.contains('@') || value.contains("://") {
         return "***".to_owned();
     }
@@ -59,7 +81,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_from_odd_texts() {
-        use TextError::{ByteOrderMark, Control, Quotes, WhiteSpace};
+        use Mistake::{ByteOrderMark, Control, Quotes, WhiteSpace};
 
         for (text, error) in [
             ("\"job\"", Quotes),
@@ -76,10 +98,10 @@ mod tests {
             ("\u{feff}job", ByteOrderMark),
             ("job\u{feff}", ByteOrderMark),
         ] {
-            assert_eq!(TextError::check(text), Err(error), "{text:?}");
+            assert_eq!(Mistake::check(text), Err(error), "{text:?}");
         }
         for text in ["job", "a b", "\"a", "a'", "'a\"", "\"", "wörker", "", "a\"b\"c"] {
-            assert_eq!(TextError::check(text), Ok(()), "{text:?}");
+            assert_eq!(Mistake::check(text), Ok(()), "{text:?}");
         }
     }
 

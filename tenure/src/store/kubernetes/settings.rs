@@ -1,0 +1,93 @@
+//! A configuration from a URL.
+
+use std::path::PathBuf;
+
+use super::config::KubernetesConfig;
+use super::names::is_name;
+use crate::SettingError;
+use crate::settings::values::parsed;
+use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
+
+const NAME: &str =
+    "1 to 253 of the characters a-z, 0-9, '-' and '.', with a letter or a digit at both ends";
+
+pub(super) const NAMESPACE: Setting<String> = Setting::part("namespace", named)
+    .must(NAME, "billing")
+    .default("required")
+    .about("the namespace of the Leases")
+    .names_records();
+pub(super) const PREFIX: Setting<String> = Setting::part("prefix", named)
+    .must(NAME, "reports")
+    .about("what the name of each Lease begins with, before a - and the key")
+    .names_records();
+const KUBECONFIG: Setting<PathBuf> = Setting::parameter("kubeconfig", parsed)
+    .must("the path of a file", "/etc/app/kubeconfig")
+    .default("`KUBECONFIG`, `~/.kube/config`, or the pod's own")
+    .about("the file that says where the cluster is and how to log in");
+const CONTEXT: Setting<String> = Setting::parameter("context", parsed)
+    .must("the name of a context", "production")
+    .default("the file's current one")
+    .about("which context of that file");
+
+static TABLE: Table = Table {
+    store: "Kubernetes",
+    schemes: &[Scheme {
+        names: &["kubernetes"],
+        encrypted: None,
+        form: ":///namespace/prefix",
+        example: ":///billing",
+        hosts: Hosts::None("it names a host, and the kubeconfig says where the cluster is"),
+        path: Path::Pieces(&["namespace", "prefix"]),
+    }],
+    settings: &[&NAMESPACE.row, &PREFIX.row, &KUBECONFIG.row, &CONTEXT.row],
+    foreign: &[],
+    prefixes: &[],
+};
+
+impl KubernetesConfig {
+    /// Reads `kubernetes:///NAMESPACE`, with what the names of Leases [begin](Self::prefix) with as
+    /// `kubernetes:///NAMESPACE/PREFIX`, and with the parameters `kubeconfig` and `context`.
+    ///
+    /// # Errors
+    /// If the text has another form.
+    pub fn from_url(url: &str) -> Result<Self, SettingError> {
+        Self::of_url(url)
+    }
+}
+
+impl Configured for KubernetesConfig {
+    const TABLE: &'static Table = &TABLE;
+
+    fn read(given: &mut Given) -> Result<Self, SettingError> {
+        let mut config = Self::new(given.need(&NAMESPACE)?)?;
+        if let Some(prefix) = given.take(&PREFIX)? {
+            config = config.prefix(prefix)?;
+        }
+        if let Some(path) = given.take(&KUBECONFIG)? {
+            config = config.kubeconfig(path);
+        }
+        Ok(match given.take(&CONTEXT)? {
+            Some(context) => config.context(context),
+            None => config,
+        })
+    }
+}
+
+fn named(text: &str) -> Result<String, Fault> {
+    if is_name(text) { Ok(text.to_owned()) } else { Err(Fault::Must) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_url() {
+        let config = |url| KubernetesConfig::from_url(url).unwrap();
+        let billing = || KubernetesConfig::new("billing").unwrap();
+        assert_eq!(config("kubernetes:///billing"), billing());
+        let reports = billing().prefix("reports").unwrap();
+        let url = "kubernetes:///billing/reports?kubeconfig=/etc/a%20b&context=c";
+        assert_eq!(config(url), reports.kubeconfig("/etc/a b").context("c"));
+    }
+}
