@@ -177,11 +177,12 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 18] = [
+const TENURE: [(&str, &[&str]); 19] = [
+    ("settings", &[]),
     ("runtime", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
-    ("store", &["runtime", "tls"]),
+    ("store", &["settings", "runtime", "tls"]),
     ("logging", &["store"]),
     ("signal", &["runtime", "logging"]),
     ("fence", &["store"]),
@@ -204,8 +205,8 @@ const TENURE: [(&str, &[&str]); 18] = [
     (
         "candidate",
         &[
-            "deadline", "runtime", "store", "logging", "trace", "tenure", "event", "metrics",
-            "shared", "driver",
+            "settings", "deadline", "runtime", "store", "logging", "trace", "tenure", "event",
+            "metrics", "shared", "driver",
         ],
     ),
     ("health", &["store", "shared", "candidate"]),

@@ -53,7 +53,7 @@ fn the_scheme_names_the_store() {
 fn unknown_schemes_list_the_known_ones() {
     let known = "the store's URL can't be used: it has an unknown scheme, or none; known are memory, redis, rediss, \
         redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, postgres, \
-        postgresql, etcd, etcds, sqlite; write redis://127.0.0.1:6379, for example";
+        postgresql, etcd, etcds, sqlite, kubernetes; write redis://127.0.0.1:6379, for example";
     for url in
         ["", "hunter2", "app:hunter2@h1", "mysql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
     {

@@ -80,6 +80,8 @@ const LIST: &[(&str, Known)] = &[
     ("git clone URL-OF-THIS-REPOSITORY tenure", NETWORK),
     ("cargo new first-steps && cd first-steps", OF_THE_READER),
     ("cargo add tenure --path ../tenure/tenure --features redis", OF_THE_READER),
+    ("cargo add tenure --features kubernetes", NETWORK),
+    ("cargo add k8s-openapi --features latest", NETWORK),
     ("cargo add tokio --features macros,rt-multi-thread,time", NETWORK),
     ("cargo add anyhow tracing-subscriber", NETWORK),
     ("cargo add futures-util", NETWORK),

@@ -9,6 +9,8 @@ mod hand_over;
 mod messages;
 mod metadata;
 mod observer;
+#[cfg(test)]
+mod printed;
 mod weak;
 mod work;
 

@@ -3,16 +3,12 @@
 //! A store declares a [`Table`] of [`Setting`]s: what each is called in a URL and as a variable, how it is read, what it
 //! must be, and a sentence about it. A [`Given`] is what one URL or one environment says of them, and the store builds its
 //! configuration from that, without knowing which it was. Errors are of one type, and the tables on the pages for users
-//! are printed from the same declarations ([`printed`]).
+//! are printed from the same declarations.
 
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-pub(crate) mod common;
 mod error;
 mod given;
 mod host;
 mod mistake;
-#[cfg(test)]
-mod printed;
 mod setting;
 mod url;
 pub(crate) mod values;
@@ -21,6 +17,8 @@ mod variables;
 pub use error::SettingError;
 pub(crate) use given::Given;
 pub(crate) use mistake::Mistake;
+#[cfg(test)]
+pub(crate) use setting::Place;
 pub(crate) use setting::{Fault, Row, Setting};
 pub(crate) use url::{Configured, Hosts, Path, Scheme, Table};
 pub(crate) use variables::Variables;

@@ -15,20 +15,20 @@ pub(crate) struct Setting<T> {
 pub(crate) struct Row {
     /// In a URL: the name of a parameter, or what errors call a part.
     pub(crate) name: &'static str,
-    pub(super) place: Place,
+    pub(crate) place: Place,
     /// The environment variable, behind the prefix that all of a table have.
-    pub(super) variable: Option<&'static str>,
+    pub(crate) variable: Option<&'static str>,
     /// "It must be ..".
-    pub(super) must: &'static str,
+    pub(crate) must: &'static str,
     /// A value that would do.
-    pub(super) example: &'static str,
+    pub(crate) example: &'static str,
     #[cfg_attr(not(test), allow(dead_code, reason = "for the pages"))]
-    pub(super) default: &'static str,
+    pub(crate) default: &'static str,
     /// What it is.
     #[cfg_attr(not(test), allow(dead_code, reason = "for the pages"))]
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
     /// What the URL's scheme must have for it.
-    pub(super) with: Option<&'static str>,
+    pub(crate) with: Option<&'static str>,
     pub(super) is_secret: bool,
     /// Records are found by it, so that with a mistake in it a candidate would be alone in another election.
     pub(super) names_records: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Row {
 
 /// Where in a URL a setting is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// In front of the `?`.
     Part,
     /// Behind the `?`.

@@ -10,7 +10,9 @@ pub mod cas;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-pub(crate) mod credentials;
+mod common;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod credentials;
 #[cfg(any(
     feature = "redis",
     feature = "fred",

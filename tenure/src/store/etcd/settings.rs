@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::config::EtcdConfig;
 use crate::SettingError;
-use crate::settings::common::{
-    CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
-};
 use crate::settings::values::{flag, hosts, of_bytes};
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
+use crate::store::common::{
+    CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
+};
 
 const ENDPOINTS: Setting<Vec<(String, Option<u16>)>> = Setting::part("list of hosts", hosts)
     .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:2379")

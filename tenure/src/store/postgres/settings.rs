@@ -3,11 +3,11 @@
 use super::config::PostgresConfig;
 use super::table::LeaseTable;
 use crate::SettingError;
-use crate::settings::common::{
-    self, CA, CERT, HOST, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, TlsSettings, name_without,
-};
 use crate::settings::values::parsed;
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
+use crate::store::common::{
+    self, CA, CERT, HOST, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, TlsSettings, name_without,
+};
 
 const PORT: Setting<u16> = common::PORT.default("5432");
 const USER: Setting<String> = common::USER.default("required");

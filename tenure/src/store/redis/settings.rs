@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::config::{Address, RedisConfig, Servers, distinct};
 use crate::SettingError;
-use crate::settings::common::{
-    self, CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
-    name_without,
-};
 use crate::settings::values::{flag, hosts, parsed, port};
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table, Variables};
 use crate::store::Secret;
+use crate::store::common::{
+    self, CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
+    name_without,
+};
 
 type Listed = Vec<(String, Option<u16>)>;
 

@@ -131,8 +131,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a watch of a lease is not begun anew when the lease was renewed",
         edits: &[Edit {
             file: WATCH,
-            from: "Some(same) if same.mark == mark && same.released == released => Self { demand, ..same },",
-            to: "Some(same) if same.released == released => Self { mark, demand, ..same },",
+            from: "match before.filter(|before| self.shows_what(Some(*before))) {",
+            to: "match before.filter(|before| before.released == self.released) {",
         }],
         shows: Shows::Both("crash,partition"),
         caught_by: &["single-leader", "margin-kept"],

@@ -1,9 +1,8 @@
 //! The tables of settings on the pages for users are those that are declared. A test that fails prints what its page has
 //! to say.
 
-use super::setting::{Place, Row};
-use super::url::{Configured, Table};
-use crate::candidate::rows;
+use super::rows;
+use crate::settings::{Configured, Place, Row, Table};
 use crate::store::{PURGE, STORE};
 
 const CHOOSING: &str = include_str!("../../../docs/stores/choosing.md");

@@ -1,10 +1,9 @@
 //! Settings that several stores have, and how a login and the encryption are read from them.
 
-use super::setting::{Fault, Row, Setting};
-use super::values::{of_bytes, one_host, parsed, port};
-use super::{Given, SettingError};
-use crate::store::Secret;
-use crate::store::credentials::{self, CredentialsError, Login};
+use super::Secret;
+use super::credentials::{self, CredentialsError, Login};
+use crate::settings::values::{of_bytes, one_host, parsed, port};
+use crate::settings::{Fault, Given, Row, Setting, SettingError};
 use crate::tls::{TlsConfig, TlsError, files};
 
 pub(crate) const HOST: Setting<String> = Setting::part("host", one_host)
