@@ -10,6 +10,10 @@ pub mod cas;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg_attr(
+    not(all(feature = "redis", feature = "postgres", feature = "etcd")),
+    allow(dead_code, reason = "each store has some of them")
+)]
 mod common;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
