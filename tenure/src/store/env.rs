@@ -38,7 +38,7 @@ impl AnyStore {
     ///   `TENURE_REDIS_HOST` and the variables beside it name the server, or else `REDIS_HOST` and those beside it, as
     ///   `RedisConfig::from_env` reads them;
     /// - without it, `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` means the same as that word;
-    /// - `TENURE_PURGE`: the [age](PurgeAge) at which drivers [purge](Self::purging) it, such as `30d`.
+    /// - `TENURE_PURGE`: the [age](super::PurgeAge) at which drivers [purge](Self::purging) it, such as `30d`.
     ///
     /// A variable that is set and empty counts as not set. All candidates of an election must be given the same store:
     /// those of two stores know nothing of each other.
