@@ -95,7 +95,7 @@ fn refuse_wishes(found: &Found, election: &Election) -> Result<(), StoreError> {
     if tenant.record.token != other.record.token || tenant == other {
         return Ok(());
     }
-    let detail = format_args!(
+    let detail = format!(
         "{:?} holds the lease, a candidate of another kind, which reads no wishes: stop it to have another one lead",
         found.lease.text("holderIdentity")
     );
