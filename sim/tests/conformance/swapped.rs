@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
 use tenure::store::cas::{Cas, CasStore, Change, Election, Swapped, Versioned};
-use tenure::store::{Key, StoreError, StoreTraits, Watched};
+use tenure::store::{
+    Acquire, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
+    StoreTraits, Watched,
+};
+use tenure::{HolderId, Token};
 use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
 use tokio::sync::{broadcast, watch};
 
@@ -147,3 +152,92 @@ impl Harness for Swaps {
 }
 
 tenure_sim::conformance!(right, Swaps(Values::new()));
+
+fn acquire(number: u64, seen: Option<Token>) -> Request {
+    let profile = Profile::new("one", "").unwrap();
+    let long = Duration::from_secs(60);
+    let asks = Acquire {
+        holder: HolderId::from_bits(number.into()),
+        number: RequestId::new(number).unwrap(),
+        seen,
+        lost: None,
+        mark: None,
+        stamp: None,
+        ttl: long,
+        quarantine: long,
+        name: profile.name_id(),
+    };
+    Request::Acquire { asks, profile }
+}
+
+async fn granted(store: &CasStore<Values>, request: Request) -> Token {
+    match store.call(&Key::new("job").unwrap(), request).await.unwrap() {
+        Reply::Granted { token } => token,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A late duplicate of the request that creates a value can't bring a past back that was watched.
+#[tokio::test]
+async fn a_value_begins_empty() {
+    let values = Values::new();
+    let mut changes = values.0.changes.subscribe();
+    let store = CasStore::new(values.clone());
+    store.call(&Key::new("job").unwrap(), acquire(1, None)).await.unwrap();
+    let created = changes.recv().await.unwrap().value;
+    assert_eq!(created, Some(Election::default().write()));
+    assert_ne!(changes.recv().await.unwrap().value, created);
+}
+
+/// A tenure that another connection has won is renewed, whatever this one wrote last.
+#[tokio::test]
+async fn what_was_written_last_refuses_nothing() {
+    let values = Values::new();
+    let [one, other] = [(), ()].map(|()| CasStore::trusting_empty_stores(values.clone()));
+    let key = Key::new("job").unwrap();
+    let first = granted(&one, acquire(1, None)).await;
+    let holder = HolderId::from_bits(1);
+    let release = Request::Release { holder, token: first, reservation: None };
+    assert_eq!(other.call(&key, release).await.unwrap(), Reply::Released);
+    let token = granted(&other, acquire(2, Some(first))).await;
+    let (holder, number) = (HolderId::from_bits(2), RequestId::new(3).unwrap());
+    let renew = Request::Renew { holder, token, number, stamp: None };
+    let reply = one.call(&key, renew).await.unwrap();
+    assert_eq!(reply, Reply::Renewed { asked: None, wanted: None, past: None });
+}
+
+/// Says something else of each swap than it does.
+struct Contradicts(Swapped<u64>, Option<Bytes>);
+
+impl Cas for Contradicts {
+    type Version = u64;
+
+    fn traits(&self) -> StoreTraits {
+        StoreTraits::new("contradicts")
+    }
+
+    async fn get(&self, _: &Key) -> Result<Option<Versioned<u64>>, StoreError> {
+        let value = self.1.clone();
+        Ok(value.map(|value| Versioned { value, version: 1, identity: 1 }))
+    }
+
+    async fn swap(&self, _: &Key, _: Option<&u64>, _: Bytes) -> Result<Swapped<u64>, StoreError> {
+        Ok(self.0)
+    }
+}
+
+/// A request ends with an error, instead of asking for ever.
+#[tokio::test]
+async fn a_backend_that_contradicts_itself_is_reported() {
+    let empty = Election::default().write();
+    let all =
+        [(Swapped::Conflict, None), (Swapped::Conflict, Some(empty)), (Swapped::Done(1), None)];
+    for (swapped, value) in all {
+        let store = CasStore::new(Contradicts(swapped, value));
+        let key = Key::new("job").unwrap();
+        let look = Request::Look { seen: None, quarantine: Duration::from_secs(1) };
+        let asked = tokio::time::timeout(Duration::from_secs(60), store.call(&key, look));
+        let error = asked.await.expect("an answer").unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{swapped:?}: {error}");
+    }
+}

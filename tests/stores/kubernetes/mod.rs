@@ -3,6 +3,7 @@
 //!
 //! Needs `kube-apiserver`; without it, these tests fail and say how to build it.
 
+mod manifests;
 mod others;
 pub(crate) mod rows;
 pub(crate) mod support;

@@ -118,7 +118,7 @@ impl<C: Cas> Store for CasStore<C> {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let mut known = self.known(key, &request);
-        let mut refused = None;
+        let mut tried = None;
         loop {
             let is_known = known.is_some();
             let found = match known.take() {
@@ -126,8 +126,8 @@ impl<C: Cas> Store for CasStore<C> {
                 None => self.0.backend.get(key).await?,
             };
             let version = found.as_ref().map(|found| &found.version);
-            if refused.as_ref().is_some_and(|refused| *refused == version.cloned()) {
-                return Err(refuses_what_it_shows(key));
+            if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
+                return Err(shows_what_was_swapped(key));
             }
             let election = match &found {
                 Some(found) => Election::read(key, &found.value)?,
@@ -147,15 +147,15 @@ impl<C: Cas> Store for CasStore<C> {
             let value = if is_new { Election::default().write() } else { after.write() };
             let swapped = self.0.backend.swap(key, version, value.clone()).await?;
             match swapped {
-                Swapped::Done(_) if is_new => {}
-                Swapped::Done(version) => {
+                Swapped::Done(version) if !is_new => {
                     if matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. }) {
                         self.own().insert(key.clone(), Versioned { value, version, identity });
                     }
                     return Ok(reply);
                 }
-                Swapped::Conflict if is_known || is_new => {}
-                Swapped::Conflict => refused = Some(version.cloned()),
+                // What this process has written last may be old.
+                Swapped::Conflict if is_known => {}
+                Swapped::Done(_) | Swapped::Conflict => tried = Some(version.cloned()),
             }
         }
     }
@@ -224,8 +224,8 @@ fn fresh() -> Result<Stamp, StoreError> {
     Ok(Stamp::from_bits(u128::from_ne_bytes(bits)))
 }
 
-/// Without this, a backend that refuses every swap would be asked for ever.
-fn refuses_what_it_shows(key: &Key) -> StoreError {
-    let detail = format_args!("{key:?} has a version that the swap is refused for");
+/// Without this, a backend that does the opposite of what it shows would be asked for ever.
+fn shows_what_was_swapped(key: &Key) -> StoreError {
+    let detail = format_args!("{key:?} has the version after a swap that it had before");
     StoreError::showing(StoreErrorKind::UnexpectedReply, detail)
 }

@@ -21,7 +21,7 @@ pub(super) const KEY: &str = "tenure.dev/key";
 /// The annotation that has the holder and the time of the renewal, as this kind of candidates wrote them last.
 pub(super) const WROTE: &str = "tenure.dev/wrote";
 
-/// The settings of a candidate of another kind are not known: none of them contradicts others.
+/// What another kind has given back contradicts no settings.
 const AGREES_WITH_ALL: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -124,6 +124,8 @@ impl Lease {
                 return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
             }
         };
+        // Where it contradicts ours, the lease is watched for the longer of both: for no longer than it lasts.
+        let quarantine = if released { AGREES_WITH_ALL } else { ttl };
         let whole = Value::Object(self.spec.clone()).to_string();
         let record = Record {
             token: last.map_or(Token::FIRST, Token::next),
@@ -132,7 +134,7 @@ impl Lease {
             released,
             reservation: None,
             ttl,
-            quarantine: AGREES_WITH_ALL,
+            quarantine,
             wanted: None,
             asked: None,
             written: super::patch::seconds(self.text("renewTime"))
@@ -170,6 +172,31 @@ mod tests {
             let error = Found::read(&key, lease(json!({ field: "a" }))).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::BadRecord);
             assert!(error.to_string().contains(field), "{error}");
+        }
+    }
+
+    /// Whatever the settings are, also those of a shorter quarantine than their lease.
+    #[test]
+    fn the_lease_of_another_kind_is_watched_for_as_long_as_it_lasts() {
+        let key = Key::new("job").unwrap();
+        let read = |holder: &str, annotations: &BTreeMap<&str, String>| {
+            let lease = json!({
+                "metadata": { "name": "job", "uid": "1", "resourceVersion": "1", "annotations": annotations },
+                "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15 },
+            });
+            Found::read(&key, serde_json::from_value(lease).unwrap()).unwrap().0
+        };
+        let record = |found: Found| found.other.unwrap().record;
+        let name = tenure_core::NameId::from_bits(1);
+        let held = record(read("theirs", &BTreeMap::new()));
+        let ours = Election { tenant: read("theirs", &BTreeMap::new()).other, past: None }.write();
+        let ours = String::from_utf8(ours.to_vec()).unwrap();
+        let free = record(read("", &BTreeMap::from([(ELECTION, ours)])));
+        for seconds in [5, 15, 60] {
+            let own = Duration::from_secs(seconds);
+            assert_eq!(held.demands(name, own, own), Duration::from_secs(15), "{seconds} s");
+            assert_eq!(free.demands(name, own, own), Duration::ZERO, "{seconds} s");
+            assert!(free.released && free.agrees(own, own) && free.token > held.token);
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn name(prefix: &str, key: &Key) -> String {
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
         .take(READABLE)
         .collect();
-    let hash = crate::store::key::fnv(key.as_str().as_bytes());
+    let hash = crate::store::key::fnv(whole.as_bytes());
     format!("{}-{hash:032x}", readable.trim_matches('-')).trim_matches('-').to_owned()
 }
 
