@@ -105,6 +105,14 @@ impl World {
         self.now = end;
     }
 
+    fn runs_until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        let bound = self.now + TTL * 10;
+        while !is_so(self) {
+            assert!(self.now < bound, "{:?}", self.events);
+            self.runs_for(SHORT / 100);
+        }
+    }
+
     fn next(&self) -> Option<(Instant, usize)> {
         let due = |(place, one): (usize, &Candidate)| Some((one.deadline()?, place));
         self.candidates.iter().enumerate().filter_map(due).min()
@@ -174,9 +182,7 @@ fn a_hint_makes_a_handover_prompt() {
     let begun = world.now;
     world.input(0, Input::Admitted);
     world.hint_all();
-    while world.leader() == Some(0) {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader() != Some(0));
     assert!(world.now.since(begun) <= SHORT);
     world.hint_all();
     assert!(matches!(world.leader(), Some(1 | 2)), "{:?}", world.events);
@@ -218,14 +224,10 @@ fn a_lease_is_kept_for_a_fifth_of_its_ttl() {
     let (token, asked) = (world.token(), tenure_core::Asked { name: name(9), defer: NOTHING });
     world.wish(Wish::Name(name(9)));
     world.ask(Request::Ask { token, asked, seen: Some(token), quarantine: TTL });
-    while world.leader() == Some(0) {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader() != Some(0));
     let ended = world.now;
     world.hint_all();
-    while world.leader().is_none() {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader().is_some());
     let vacant = world.now.since(ended);
     assert!(vacant >= TTL / 5 && vacant < TTL / 5 + SHORT, "{vacant:?}");
     assert_ne!(world.token(), token);
@@ -256,9 +258,7 @@ fn one_that_defers_leads_if_no_other_can() {
     world.input(2, Input::Resign { again_after: None });
     world.input(1, Input::Hint);
     let vacant = world.now;
-    while world.leader().is_none() {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader().is_some());
     assert_eq!(world.leader(), Some(1));
     let took = world.now.since(vacant);
     assert!(took >= defer && took < defer + SHORT, "{took:?}");
@@ -298,9 +298,7 @@ fn one_that_defers_is_handed_the_lead_at_once() {
     let mut world = World::led(&[NOTHING, Duration::from_secs(60)]);
     world.wish(Wish::Name(name(1)));
     let begun = world.now;
-    while world.leader() == Some(0) {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader() != Some(0));
     world.input(1, Input::Hint);
     assert_eq!(world.leader(), Some(1));
     assert!(world.now.since(begun) < TTL / 2);
@@ -325,9 +323,7 @@ fn one_that_must_watch_first_does_not_ask() {
 fn a_renewal_that_ends_the_lead_is_not_reported() {
     let mut world = World::led(&[NOTHING; 2]);
     world.wish(Wish::Name(name(1)));
-    while world.leader() == Some(0) {
-        world.runs_for(SHORT / 100);
-    }
+    world.runs_until(|world| world.leader() != Some(0));
     let ended = world.events.iter().position(|(.., one)| matches!(one, Event::SteppedDown { .. }));
     let (at, ..) = world.events[ended.expect("it was handed over")];
     let renewed = |(when, place, event): &(Instant, usize, Event)| {
