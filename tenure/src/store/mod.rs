@@ -17,28 +17,13 @@ mod certificate;
 mod common;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
-#[cfg(any(
-    feature = "redis",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd",
-    feature = "kubernetes"
-))]
+#[cfg(feature = "_server")]
 mod dial;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(all(
-    test,
-    any(
-        feature = "redis",
-        feature = "fred",
-        feature = "postgres",
-        feature = "etcd",
-        feature = "kubernetes"
-    )
-))]
+#[cfg(all(test, feature = "_server"))]
 mod fake;
 mod interest;
 mod key;
@@ -48,13 +33,7 @@ pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(any(
-    feature = "redis",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd",
-    feature = "kubernetes"
-))]
+#[cfg(feature = "_server")]
 mod progress;
 mod purge;
 #[cfg(any(feature = "redis", feature = "fred"))]
@@ -62,23 +41,11 @@ pub mod redis;
 mod request;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod secret;
-#[cfg(any(
-    feature = "redis",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd",
-    feature = "kubernetes"
-))]
+#[cfg(feature = "_server")]
 mod slot;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
-#[cfg(any(
-    feature = "redis",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd",
-    feature = "kubernetes"
-))]
+#[cfg(feature = "_server")]
 #[cfg_attr(
     not(any(feature = "redis", feature = "fred", feature = "postgres")),
     allow(dead_code, reason = "etcd has no messages")
@@ -86,14 +53,7 @@ pub mod sqlite;
 mod subscriptions;
 mod traits;
 mod url;
-#[cfg(any(
-    feature = "redis",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd",
-    feature = "kubernetes",
-    all(feature = "sqlite", target_os = "linux")
-))]
+#[cfg(any(feature = "_server", all(feature = "sqlite", target_os = "linux")))]
 mod watchers;
 mod watches;
 

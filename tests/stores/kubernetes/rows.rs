@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tenure::store::Key;
 use tenure::store::cas::Election;
 use tenure::store::kubernetes::Kubernetes;
+use tenure::store::{Key, Reply};
 use tenure_servers::KubeApiServer;
 use tenure_sim::conformance::{Mishap, Row};
 
-use super::support::{Place, all, config, delete, leases, recreate};
+use super::support::{
+    Place, acquire, after_watching, all, at, call, config, delete, granted, leases, recreate,
+    server, shown,
+};
 
 /// A namespace of a test's own. It has no messages and no purge, and each election has a past of its own, which a restart
 /// does not end.
@@ -66,4 +69,31 @@ fn change(
     let patch = json!({ "metadata": { "annotations": { "tenure.dev/election": text } } });
     let name = lease["metadata"]["name"].as_str().unwrap();
     server.admin("PATCH", &format!("{}/{name}", leases(namespace)), &patch).unwrap();
+}
+
+/// Candidates that have all watched one lease to its end: one of them is granted it, in each round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_many_takes_a_lease_that_has_ended() {
+    const CANDIDATES: u128 = 16;
+    let rounds = std::env::var("TENURE_ROUNDS").map_or(10, |rounds| rounds.parse().unwrap());
+    let server = server();
+    server.namespace("many").unwrap();
+    let stores: Vec<_> = (0..CANDIDATES).map(|_| at(&server, "many")).collect();
+    let mut last = granted(&stores[0], acquire(1, None)).await;
+    for round in 1..=rounds {
+        let asks = (0..CANDIDATES).map(|one| acquire(round * CANDIDATES + one, Some(last)));
+        let asks: Vec<_> = asks.collect();
+        let seen = shown(&stores[0], asks[0].clone()).await;
+        let asked = asks.iter().map(|asks| after_watching(asks, &seen));
+        let asked = stores.iter().zip(asked).map(|(store, asks)| call(store, asks));
+        let mut granted = Vec::new();
+        for reply in futures_util::future::join_all(asked).await {
+            if let Reply::Granted { token } = reply.unwrap() {
+                granted.push(token);
+            }
+        }
+        assert_eq!(granted.len(), 1, "round {round}: {granted:?}");
+        assert!(granted[0] > last, "round {round}");
+        last = granted[0];
+    }
 }
