@@ -19,8 +19,8 @@ impl World {
         drop(place);
         let (runtime, began) = (Arc::clone(&self.runtime), self.runtime.now());
         let late = runtime.sleep_until(began + within);
+        let left = self.admission.leaves(Lane::Questions, request.name(), began);
         let call = self.store.call_owned(key, request);
-        let left = self.admission.leaves(Lane::Questions, began);
         let asked = async move {
             let result = tokio::select! {
                 biased;

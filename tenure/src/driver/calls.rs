@@ -101,11 +101,12 @@ impl Calls {
     /// The request leaves with the next call.
     pub(super) fn join(&mut self, world: &mut World, lane: Lane, outgoing: Outgoing) {
         let call = &mut world.next_call;
-        let leaves = || world.admission.leaves(lane, outgoing.sent_at);
+        let name = outgoing.request.name();
+        let leaves = || world.admission.leaves(lane, name, outgoing.sent_at);
         let left = *call.left.get_or_insert_with(leaves);
         self.0.push(Call {
             id: outgoing.id,
-            name: outgoing.request.name(),
+            name,
             give_up_at: outgoing.give_up_at,
             left,
             wanted: Arc::clone(&call.wanted),

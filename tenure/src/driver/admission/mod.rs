@@ -231,16 +231,16 @@ impl Admission {
         self.pace.ends(interval);
     }
 
-    /// A call leaves now.
-    pub(super) fn leaves(&mut self, lane: Lane, now: Instant) -> Left {
+    /// A call leaves now, with requests of that name.
+    pub(super) fn leaves(&mut self, lane: Lane, name: &'static str, now: Instant) -> Left {
         let number = self.answers.leaves();
-        self.windows.of(lane).began(number, now);
+        self.windows.of(lane).began(number, name, now);
         Left { lane, number }
     }
 
-    pub(super) fn tells(&mut self, now: Instant) -> Left {
+    pub(super) fn tells(&mut self, name: &'static str, now: Instant) -> Left {
         self.descriptions_in_flight += 1;
-        self.leaves(Lane::Usual, now)
+        self.leaves(Lane::Usual, name, now)
     }
 
     pub(super) fn was_told(&mut self, left: Left, now: Instant, took: Option<Duration>) {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(admission.resumes_at(), Some(now + Duration::from_millis(10)));
         // An answer comes first, or one more attempt after a while. The driver would not come to rest.
         for _ in 0..100 {
-            admission.leaves(Lane::Usual, now);
+            admission.leaves(Lane::Usual, "renew", now);
         }
         assert!(admission.next(now).is_none());
         assert_eq!(admission.resumes_at(), Some(now + Duration::from_millis(100)));
@@ -317,7 +317,7 @@ mod tests {
             let next = admission.next(now)?;
             let (Next::Request(Kind::Renewal, id) | Next::Alone(id)) = next else { return None };
             admission.set(id, &mut places[usize::try_from(id).unwrap()], None, Lane::Usual);
-            Some((id, admission.leaves(Lane::Usual, now)))
+            Some((id, admission.leaves(Lane::Usual, "renew", now)))
         };
         let (mut now, mut flying, mut answered) = (NOW, Vec::new(), 0);
         while answered < 20 {
@@ -355,7 +355,7 @@ mod tests {
     fn a_full_window_lets_any_request_show_whether_the_store_is_away() {
         let (mut admission, mut place) = (Admission::default(), None);
         for _ in 0..100 {
-            admission.leaves(Lane::Usual, NOW);
+            admission.leaves(Lane::Usual, "renew", NOW);
         }
         admission.set(1, &mut place, Some(Waiting::Acquire), Lane::Usual);
         assert!(admission.next(NOW).is_none());
@@ -367,7 +367,7 @@ mod tests {
     fn stuck_questions_hold_back_no_election() {
         let mut admission = Admission::default();
         for _ in 0..1_000 {
-            admission.leaves(Lane::Questions, NOW);
+            admission.leaves(Lane::Questions, "observe", NOW);
         }
         let mut place = None;
         admission.set(1, &mut place, Some(renewal(2)), Lane::Usual);

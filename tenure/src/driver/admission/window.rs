@@ -3,7 +3,8 @@
 //! Enough to keep the store busy, and no more: each call that the store has not begun yet stands in front of the
 //! next release and the next urgent renewal. The window follows the delay that it causes, as LEDBAT does (S. Shalunov
 //! and others, RFC 6817, 2012): it grows while answers come within a target of the shortest time that was seen, and
-//! shrinks while they take longer. A store behind a long network so gets a larger window than one nearby.
+//! shrinks while they take longer. A store behind a long network so gets a larger window than one nearby. Each kind of
+//! request has a shortest time of its own: in some stores an acquire takes more round trips than a renewal.
 //!
 //! A call that hangs while the store answers others must not hold them back: a store may carry out requests of different
 //! keys beside each other, and one key may be locked. So a call that was *overtaken*, by the answer to one that left
@@ -60,13 +61,27 @@ pub(super) struct Window {
     limit: f64,
     /// However many calls have failed.
     floor: f64,
-    /// The calls in flight that count, and when they left.
-    in_flight: BTreeMap<CallNumber, Instant>,
+    /// The calls in flight that count.
+    in_flight: BTreeMap<CallNumber, Flight>,
     /// When a call has last left or was answered.
     silent_since: Instant,
-    /// The shortest time of an answer since a request has failed last.
-    shortest: Option<Duration>,
+    /// The times of answers since a request has failed last.
+    times: BTreeMap<&'static str, Times>,
     /// A moving average of the times of answers, in seconds.
+    usual: f64,
+}
+
+#[derive(Clone, Copy)]
+struct Flight {
+    name: &'static str,
+    left: Instant,
+}
+
+/// The times of answers to requests of one name, in seconds.
+#[derive(Clone, Copy)]
+struct Times {
+    shortest: f64,
+    /// A moving average.
     usual: f64,
 }
 
@@ -78,7 +93,7 @@ impl Window {
             floor: f64::from(floor),
             in_flight: BTreeMap::new(),
             silent_since: Instant::ORIGIN,
-            shortest: None,
+            times: BTreeMap::new(),
             usual: 0.0,
         }
     }
@@ -88,7 +103,7 @@ impl Window {
         let counts = self.overtaken_counts();
         while let Some(first) = self.in_flight.first_entry()
             && answers.overtook(*first.key())
-            && now >= *first.get() + counts
+            && now >= first.get().left + counts
         {
             first.remove();
         }
@@ -129,33 +144,36 @@ impl Window {
     /// When a full window may let another call leave, though nothing is answered.
     pub(super) fn reopens_at(&self, answers: &Answers) -> Instant {
         let first = self.in_flight.first_key_value().filter(|(call, _)| answers.overtook(**call));
-        let counts_until = first.map(|(_, left)| *left + self.overtaken_counts());
+        let counts_until = first.map(|(_, flight)| flight.left + self.overtaken_counts());
         counts_until.into_iter().chain([self.probes_at()]).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    pub(super) fn began(&mut self, call: CallNumber, now: Instant) {
-        self.in_flight.insert(call, now);
+    pub(super) fn began(&mut self, call: CallNumber, name: &'static str, now: Instant) {
+        self.in_flight.insert(call, Flight { name, left: now });
         self.silent_since = now;
     }
 
     pub(super) fn answered(&mut self, call: CallNumber, now: Instant, took: Duration) {
         let was_full = !self.has_room();
         self.silent_since = now;
-        if self.in_flight.remove(&call).is_none() {
+        let Some(Flight { name, .. }) = self.in_flight.remove(&call) else {
             // It was overtaken: that it took long says nothing about the others.
             return;
+        };
+        let took = took.as_secs_f64();
+        if self.times.is_empty() {
+            self.usual = took;
         }
-        let Some(shortest) = self.shortest else {
-            self.shortest = Some(took);
-            self.usual = took.as_secs_f64();
+        self.usual += (took - self.usual) / 8.0;
+        let Some(Times { shortest, usual }) = self.times.get_mut(name) else {
+            self.times.insert(name, Times { shortest: took, usual: took });
             return;
         };
-        let shortest = shortest.min(took);
-        self.shortest = Some(shortest);
-        self.usual += (took.as_secs_f64() - self.usual) / 8.0;
+        *shortest = shortest.min(took);
+        *usual += (took - *usual) / 8.0;
         // Times vary with their length on most networks.
-        let target = TARGET.max(shortest / 2).as_secs_f64();
-        let room = (target - (self.usual - shortest.as_secs_f64())) / target;
+        let target = TARGET.as_secs_f64().max(*shortest / 2.0);
+        let room = (target - (*usual - *shortest)) / target;
         // A window that is not used says nothing about a larger one.
         let step = if room < 0.0 {
             room.max(-1.0) / 2.0
@@ -174,7 +192,7 @@ impl Window {
     pub(super) fn failed(&mut self, call: CallNumber, answers: &Answers) {
         self.in_flight.remove(&call);
         if !answers.overtook(call) {
-            self.shortest = None;
+            self.times.clear();
             self.limit = (self.limit / 2.0).max(self.floor);
         }
     }
@@ -191,11 +209,13 @@ mod tests {
         window: Window,
         answers: Answers,
         now: Instant,
+        name: &'static str,
     }
 
     impl Default for Flights {
         fn default() -> Self {
-            Self { window: Window::new(1), answers: Answers::default(), now: START }
+            let (window, answers) = (Window::new(1), Answers::default());
+            Self { window, answers, now: START, name: "renew" }
         }
     }
 
@@ -212,7 +232,7 @@ mod tests {
 
         fn leaves(&mut self) -> CallNumber {
             let call = self.answers.leaves();
-            self.window.began(call, self.now);
+            self.window.began(call, self.name, self.now);
             call
         }
 
@@ -265,6 +285,20 @@ mod tests {
         let (size, rate) = run(Duration::from_micros(30), Duration::from_millis(100));
         assert!(size > 1_000, "{size}");
         assert!(rate > 10_000.0, "{rate}");
+    }
+
+    /// An acquire takes three round trips of 300 ms, and a renewal one.
+    #[test]
+    fn longer_kinds_of_requests_are_no_delay() {
+        let mut flights = Flights::default();
+        let mut flying = std::collections::VecDeque::new();
+        for (name, round_trips) in [("renew", 1), ("acquire", 3)].into_iter().cycle().take(1_000) {
+            flights.name = name;
+            flying.extend(flights.fill().into_iter().map(|call| (call, round_trips)));
+            let (call, round_trips) = flying.pop_front().unwrap();
+            flights.answered(call, Duration::from_millis(300) * round_trips);
+        }
+        assert!(flights.window.limit > 256.0, "{}", flights.window.limit);
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Election {
         let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
         let late = runtime.sleep_until(now + within);
         let store = world.store.clone();
+        let left = world.admission.tells(request.name(), now);
         let call = store.call_owned(self.shared.key.clone(), request);
-        let left = world.admission.tells(now);
         let end = async move {
             let (result, is_answered) = tokio::select! {
                 biased;
