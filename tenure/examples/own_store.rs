@@ -73,7 +73,7 @@ impl Cas for Table {
         let found = self.row(GET, &[&key.as_str()]).await?;
         Ok(found.map(|row| {
             let value: Vec<u8> = row.get(0);
-            Versioned { value: value.into(), version: row.get(1), identity: 0 }
+            Versioned { value: value.into(), version: row.get(1) }
         }))
     }
 

@@ -53,6 +53,13 @@ pub trait Cas: Send + Sync + 'static {
         value: Bytes,
     ) -> impl Future<Output = Result<Swapped<Self::Version>, StoreError>> + Send;
 
+    /// Which history the backend is in, as a version tells: another number whenever values may have been lost, such as an
+    /// identity that the backend gives to each value that is created. Default: 0, a backend that can't tell.
+    fn identity(version: &Self::Version) -> u128 {
+        let _ = version;
+        0
+    }
+
     /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An
     /// election is named once after each (re)subscription to it. Changes may be missed, repeated and late. A backend
     /// without such a stream sets [`StoreTraits::push`] to false. Default: nothing.
@@ -69,9 +76,6 @@ pub struct Versioned<V> {
     pub value: Bytes,
     /// Which writing that was.
     pub version: V,
-    /// Which history the backend is in: another number whenever values may have been lost, such as an identity that the
-    /// backend gives to each value that is created. 0 if it can't tell.
-    pub identity: u128,
 }
 
 /// What became of a swap.

@@ -133,7 +133,7 @@ impl<C: Cas> Store for CasStore<C> {
                 Some(found) => Election::read(key, &found.value)?,
                 None => Election::default(),
             };
-            let identity = found.as_ref().map_or(0, |found| found.identity);
+            let identity = version.map_or(0, C::identity);
             let (reply, after) = self.step(identity, election.clone(), &request)?;
             if after == election {
                 // A refusal is decided by what the backend has now.
@@ -147,15 +147,16 @@ impl<C: Cas> Store for CasStore<C> {
             let value = if is_new { Election::default().write() } else { after.write() };
             let swapped = self.0.backend.swap(key, version, value.clone()).await?;
             match swapped {
-                Swapped::Done(version) if !is_new => {
+                Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
+                Swapped::Done(version) => {
                     if matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. }) {
-                        self.own().insert(key.clone(), Versioned { value, version, identity });
+                        self.own().insert(key.clone(), Versioned { value, version });
                     }
                     return Ok(reply);
                 }
                 // What this process has written last may be old.
                 Swapped::Conflict if is_known => {}
-                Swapped::Done(_) | Swapped::Conflict => tried = Some(version.cloned()),
+                Swapped::Conflict => tried = Some(version.cloned()),
             }
         }
     }

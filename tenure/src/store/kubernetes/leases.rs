@@ -87,6 +87,11 @@ impl Cas for Leases {
             Answer::Refused(status) => Err(error::answered(&status)),
         }
     }
+
+    /// Each object that is created has another one.
+    fn identity(found: &Box<Found>) -> u128 {
+        fnv(found.lease.metadata.uid.as_bytes())
+    }
 }
 
 /// A candidate of another kind reads no wishes.
@@ -104,10 +109,8 @@ fn refuse_wishes(found: &Found, election: &Election) -> Result<(), StoreError> {
 
 pub(super) fn found(key: &Key, text: &str) -> Result<Versioned<Box<Found>>, StoreError> {
     let lease: Lease = serde_json::from_str(text).map_err(|error| unexpected(&error))?;
-    // Each object that is created has another one.
-    let identity = fnv(lease.metadata.uid.as_bytes());
     let (found, value) = Found::read(key, lease)?;
-    Ok(Versioned { value, version: Box::new(found), identity })
+    Ok(Versioned { value, version: Box::new(found) })
 }
 
 /// Whether the object is missing, and not the whole interface or the namespace.
