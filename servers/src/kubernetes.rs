@@ -1,9 +1,10 @@
 //! A real API server of Kubernetes of a test's own, with the etcd that keeps its objects.
 
+mod candidate;
 mod https;
+mod programs;
 mod rights;
 
-use std::env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,10 @@ use serde_json::Value;
 
 use crate::certificates::Authority;
 use crate::error::doing;
-use crate::process::{Process, Program, process_methods};
+use crate::process::{Process, process_methods};
 use crate::{EtcdServer, EtcdSnapshot, ServerError};
+pub use candidate::{ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientGoSettings};
 use https::Client;
-
-const PROGRAM: Program = Program { name: "kube-apiserver", install: "scripts/kube-apiserver" };
-/// Where that script puts it, below the folder of the user's caches.
-const BUILT: &str = "tenure/kube-apiserver-1.20.2/kube-apiserver";
 
 /// It takes 3 s to 8 s by itself.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -93,7 +91,7 @@ impl KubeApiServer {
     /// # Errors
     /// As for [`start`](Self::start).
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
-        let mut process = Process::of(PROGRAM, program()?, None)?;
+        let mut process = Process::of(programs::SERVER, programs::server()?, None)?;
         let port = process.port()?;
         let signer = Authority::new()?;
         let authority = signer.pem();
@@ -179,7 +177,7 @@ impl KubeApiServer {
         let began = Instant::now();
         while !serves(&self.client) {
             if began.elapsed() > READY_WITHIN || !self.process.is_running()? {
-                let (program, port, bound) = (PROGRAM.name, self.port, READY_WITHIN);
+                let (program, port, bound) = (programs::SERVER.name, self.port, READY_WITHIN);
                 let log = self.process.log_end();
                 return Err(ServerError::NotReady { program, port, bound, log });
             }
@@ -233,19 +231,6 @@ impl KubeApiServer {
         let configure = |command: &mut Command| configure(command, port, &etcd, args);
         self.process.launch_within(READY_WITHIN, port, configure, |_| serves(client))
     }
-}
-
-/// Where the program is: where the environment says, or where its script builds it.
-fn program() -> Result<PathBuf, ServerError> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(path) = set("TENURE_KUBE_APISERVER") {
-        let finding = doing("finding the program that TENURE_KUBE_APISERVER names");
-        return fs::canonicalize(path).map_err(finding);
-    }
-    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-    let built = caches.map(|caches| caches.join(BUILT)).filter(|path| path.is_file());
-    let Program { name: program, install } = PROGRAM;
-    built.ok_or(ServerError::Missing { program, install })
 }
 
 fn configure(command: &mut Command, port: u16, etcd: &str, args: &[String]) {

@@ -29,7 +29,9 @@ pub use certificates::{Authority, Certificate};
 pub use clock::{Course, Preload, ServerClock};
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdGrpcProxy, EtcdServer, EtcdSnapshot};
-pub use kubernetes::KubeApiServer;
+pub use kubernetes::{
+    ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientGoSettings, KubeApiServer,
+};
 pub use names::SilentNames;
 pub use pgbouncer::PgBouncer;
 pub use postgres::{PostgresServer, PostgresSession};

@@ -179,7 +179,11 @@ impl Process {
         }
     }
 
-    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+    /// Sends a signal to the process.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), ServerError> {
         let pid = self.pid().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let outcome = pid.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
         outcome.map_err(|errno| doing("signalling a server")(errno.into()))

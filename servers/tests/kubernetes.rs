@@ -6,10 +6,10 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenure_servers::KubeApiServer;
+use tenure_servers::{ClientGoCandidate, ClientGoEventKind, ClientGoSettings, KubeApiServer};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/job";
@@ -150,6 +150,73 @@ fn a_restored_snapshot_brings_the_old_lease_back() {
     assert_eq!(holder(&server), "a");
 }
 
+fn client_go(server: &KubeApiServer, identity: &str) -> ClientGoCandidate {
+    ClientGoCandidate::start(server, &settings(identity)).unwrap()
+}
+
+fn settings(identity: &str) -> ClientGoSettings {
+    ClientGoSettings {
+        namespace: "default".to_owned(),
+        lease: "job".to_owned(),
+        identity: identity.to_owned(),
+        lease_duration: Duration::from_secs(3),
+        renew_deadline: Duration::from_secs(2),
+        retry_period: Duration::from_millis(500),
+        release_on_cancel: true,
+    }
+}
+
+/// Waits until it reports that; when that was.
+fn reported(candidate: &ClientGoCandidate, kind: &ClientGoEventKind) -> Duration {
+    let began = Instant::now();
+    loop {
+        let events = candidate.events().unwrap();
+        if let Some(event) = events.iter().find(|event| event.kind == *kind) {
+            return event.at;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{kind:?} within 30 s, but {events:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn candidates_of_client_go_lead_one_after_the_other() {
+    use ClientGoEventKind::{Cancelled, Leader, Started, Stopped};
+    let server = KubeApiServer::start().unwrap();
+    let mut first = client_go(&server, "a");
+    reported(&first, &Started);
+    let mut second = client_go(&server, "b");
+    reported(&second, &Leader("a".to_owned()));
+    assert_eq!(holder(&server), "a");
+
+    // Given back: the next attempt of the other one succeeds.
+    first.stop().unwrap();
+    let started = reported(&second, &Started);
+    let cancelled = reported(&first, &Cancelled);
+    assert!(cancelled < started && started < cancelled + Duration::from_secs(2));
+    assert!(reported(&first, &Stopped) > cancelled);
+    assert_eq!((first.pid(), holder(&server).as_str()), (None, "b"));
+
+    // Killed: its last renewal is as old as a lease lasts.
+    let third = client_go(&server, "c");
+    reported(&third, &Leader("b".to_owned()));
+    let killed = Instant::now();
+    second.kill().unwrap();
+    reported(&third, &Started);
+    let waited = killed.elapsed();
+    assert!(waited > Duration::from_secs(2), "{waited:?}");
+    assert!(!second.events().unwrap().iter().any(|event| event.kind == Stopped));
+}
+
+#[test]
+fn a_candidate_that_client_go_refuses_says_why() {
+    let server = KubeApiServer::start().unwrap();
+    let long = Duration::from_secs(5);
+    let settings = ClientGoSettings { renew_deadline: long, ..settings("a") };
+    let error = ClientGoCandidate::start(&server, &settings).unwrap_err().to_string();
+    assert!(error.contains("leaseDuration must be greater than renewDeadline"), "{error}");
+}
+
 #[test]
 fn a_server_that_refuses_its_arguments_says_why() {
     let error = KubeApiServer::start_with(&["--no-such-flag"]).unwrap_err().to_string();
@@ -163,8 +230,8 @@ fn the_script_builds_the_version_that_is_looked_for() {
     let version = |file: &str, before: &str| {
         let text = fs::read_to_string(root.join(file)).unwrap();
         let after = &text[text.find(before).unwrap() + before.len()..];
-        after[..after.find(['\n', '/']).unwrap()].to_owned()
+        after[..after.find(['\n', '"']).unwrap()].to_owned()
     };
     let built = version("scripts/kube-apiserver", "\nreadonly version=");
-    assert_eq!(version("servers/src/kubernetes.rs", "\"tenure/kube-apiserver-"), built);
+    assert_eq!(version("servers/src/kubernetes/programs.rs", "\"tenure/kube-apiserver-"), built);
 }
