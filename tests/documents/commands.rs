@@ -59,6 +59,10 @@ const LIST: &[(&str, Known)] = &[
         "cargo bench -p tenure-bench -- --test",
         RunBy("scripts/check", "--bench machine -- --test\n"),
     ),
+    (
+        "TENURE_ROUNDS=200 cargo test -p tenure-tests --test stores -- client_go --nocapture",
+        BY_HAND,
+    ),
     ("CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p tenure-core -j2", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos -- unfenced", BY_HAND),

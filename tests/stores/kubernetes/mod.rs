@@ -3,6 +3,7 @@
 //!
 //! Needs `kube-apiserver`; without it, these tests fail and say how to build it.
 
+mod client_go;
 mod manifests;
 mod others;
 pub(crate) mod rows;
