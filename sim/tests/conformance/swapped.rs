@@ -189,10 +189,12 @@ async fn a_value_begins_empty() {
     let values = Values::new();
     let mut changes = values.0.changes.subscribe();
     let store = CasStore::new(values.clone());
-    store.call(&Key::new("job").unwrap(), acquire(1, None)).await.unwrap();
-    let created = changes.recv().await.unwrap().value;
-    assert_eq!(created, Some(Election::default().write()));
-    assert_ne!(changes.recv().await.unwrap().value, created);
+    let key = Key::new("job").unwrap();
+    store.call(&key, acquire(1, None)).await.unwrap();
+    let [created, stamped] = [changes.recv().await.unwrap(), changes.recv().await.unwrap()]
+        .map(|change| Election::read(&key, &change.value.unwrap()).unwrap());
+    assert_eq!(created, Election::default());
+    assert!(stamped.past.is_some());
 }
 
 /// A tenure that another connection has won is renewed, whatever this one wrote last.

@@ -46,10 +46,14 @@ impl Election {
     }
 
     /// As a value: text in UTF-8, in one line.
-    #[expect(clippy::missing_panics_doc, reason = "numbers and texts have a form in JSON")]
     pub fn write(&self) -> Bytes {
-        let text = serde_json::to_vec(&Text::from(self));
-        text.expect("a form in JSON").into()
+        Text::from(self).write()
+    }
+
+    /// The value that an election begins with, in which nothing is known. No two are equal, like all values: a backend may
+    /// take the whole value, or a digest of it, for its version.
+    pub(super) fn beginning(fresh: Stamp) -> Bytes {
+        Text { begun: Some(Bits(fresh.to_bits())), ..Text::from(&Self::default()) }.write()
     }
 }
 
@@ -62,6 +66,9 @@ struct Text {
     past: Option<PastText>,
     #[serde(deserialize_with = "Option::deserialize")]
     tenant: Option<TenantText>,
+    /// A random number, until there is a past or a tenant. It means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun: Option<Bits>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -133,7 +140,7 @@ impl From<&Election> for Text {
             purged: past.purged.map(Token::get),
         };
         let tenant = election.tenant.as_ref().map(TenantText::from);
-        Self { format: Format::One, past: election.past.map(past), tenant }
+        Self { format: Format::One, past: election.past.map(past), tenant, begun: None }
     }
 }
 
@@ -166,8 +173,12 @@ impl From<&Tenant> for TenantText {
     }
 }
 
-/// Each is `None` if a number or a text is out of its bounds.
 impl Text {
+    fn write(&self) -> Bytes {
+        serde_json::to_vec(self).expect("numbers and texts have a form in JSON").into()
+    }
+
+    /// `None` if a number or a text is out of its bounds.
     fn election(self) -> Option<Election> {
         let past = match self.past {
             Some(past) => Some(past.past()?),
@@ -182,6 +193,7 @@ impl Text {
 }
 
 impl PastText {
+    /// The same.
     fn past(self) -> Option<Past> {
         let purged = match self.purged {
             Some(token) => Some(Token::new(token)?),
@@ -198,6 +210,7 @@ impl PastText {
 }
 
 impl TenantText {
+    /// The same.
     fn tenant(self) -> Option<Tenant> {
         let metadata = match self.metadata {
             Metadata::Text(text) => text.into_bytes(),
@@ -310,6 +323,15 @@ mod tests {
         }
         let nothing = Election::default();
         assert_eq!(Election::read(&key(), &nothing.write()).unwrap(), nothing);
+    }
+
+    #[test]
+    fn no_two_beginnings_are_equal() {
+        let values = [1, 2].map(|fresh| Election::beginning(Stamp::from_bits(fresh)));
+        assert_ne!(values[0], values[1]);
+        for value in values {
+            assert_eq!(Election::read(&key(), &value).unwrap(), Election::default());
+        }
     }
 
     #[test]

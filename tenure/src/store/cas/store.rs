@@ -142,9 +142,9 @@ impl<C: Cas> Store for CasStore<C> {
                 }
                 return Ok(reply);
             }
-            // A value begins empty: a late duplicate of the request that creates it can't repeat a stamp.
+            // A late duplicate of the request that creates a value can't repeat a stamp.
             let is_new = found.is_none();
-            let value = if is_new { Election::default().write() } else { after.write() };
+            let value = if is_new { Election::beginning(fresh()?) } else { after.write() };
             let swapped = self.0.backend.swap(key, version, value.clone()).await?;
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
