@@ -10,12 +10,16 @@ use tenure::Config;
 use tenure::store::AnyStore;
 #[cfg(feature = "etcd")]
 use tenure::store::etcd::{Etcd, EtcdConfig};
+#[cfg(feature = "kubernetes")]
+use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure_bench::Outcome;
 #[cfg(feature = "etcd")]
 use tenure_servers::EtcdServer;
+#[cfg(feature = "kubernetes")]
+use tenure_servers::KubeApiServer;
 use tenure_servers::{PostgresServer, RedisServer, Reply};
 
 use crate::counter;
@@ -29,6 +33,8 @@ pub(crate) enum Kind {
     Sqlite,
     #[cfg(feature = "etcd")]
     Etcd,
+    #[cfg(feature = "kubernetes")]
+    Kubernetes,
 }
 
 impl Kind {
@@ -40,6 +46,8 @@ impl Kind {
             Self::Sqlite => "sqlite",
             #[cfg(feature = "etcd")]
             Self::Etcd => "etcd",
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes => "kubernetes",
         }
     }
 
@@ -50,6 +58,8 @@ impl Kind {
             Self::Postgres | Self::Sqlite => 100,
             #[cfg(feature = "etcd")]
             Self::Etcd => 100,
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes => 1_000,
         }
     }
 
@@ -62,6 +72,8 @@ impl Kind {
             // It counts leases in whole seconds.
             #[cfg(feature = "etcd")]
             Self::Etcd => Config::fast_failover(),
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes => Config::fast_failover(),
         })
     }
 
@@ -71,6 +83,8 @@ impl Kind {
             Self::Redis | Self::Postgres | Self::Sqlite => true,
             #[cfg(feature = "etcd")]
             Self::Etcd => false,
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes => false,
         }
     }
 }
@@ -103,6 +117,8 @@ pub(crate) enum Place {
     Sqlite(TempDir),
     #[cfg(feature = "etcd")]
     Etcd(EtcdServer),
+    #[cfg(feature = "kubernetes")]
+    Kubernetes(Box<KubeApiServer>, KubernetesConfig),
 }
 
 impl Place {
@@ -113,6 +129,13 @@ impl Place {
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
             #[cfg(feature = "etcd")]
             Kind::Etcd => Self::Etcd(EtcdServer::start()?),
+            #[cfg(feature = "kubernetes")]
+            Kind::Kubernetes => {
+                let server = Box::new(KubeApiServer::start()?);
+                let kubeconfig = server.kubeconfig(server.admin_token())?;
+                let config = KubernetesConfig::new("default")?.kubeconfig(kubeconfig);
+                Self::Kubernetes(server, config.trust_empty_store(true))
+            }
         })
     }
 
@@ -133,6 +156,8 @@ impl Place {
                 let config = EtcdConfig::new("127.0.0.1", server.port());
                 AnyStore::new(Etcd::new(config.trust_empty_store(true)))
             }
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(_, config) => AnyStore::new(Kubernetes::new(config.clone())),
         }
     }
 
@@ -148,6 +173,8 @@ impl Place {
             Self::Sqlite(_) => "SQLite",
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => "etcd",
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(..) => "Kubernetes",
         }
     }
 
@@ -158,6 +185,8 @@ impl Place {
             Self::Postgres(_) | Self::Sqlite(_) => counter::of_driver()?,
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => counter::of_driver()?,
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(..) => counter::of_driver()?,
         })
     }
 
@@ -169,6 +198,8 @@ impl Place {
             Self::Sqlite(_) => None,
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => server.pid(),
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(server, _) => server.pid(),
         }
     }
 
@@ -178,6 +209,8 @@ impl Place {
             Self::Sqlite(_) => &[],
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => &[Fault::Paused, Fault::Restarted],
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(..) => &[Fault::Paused, Fault::Restarted],
         }
     }
 
@@ -229,8 +262,18 @@ impl Place {
                 thread::sleep(outage / 3);
                 Ok(server.restart()?)
             }
+            #[cfg(feature = "kubernetes")]
+            (Fault::Restarted, Self::Kubernetes(server, _)) => {
+                server.kill()?;
+                thread::sleep(outage / 3);
+                Ok(server.restart()?)
+            }
             #[cfg(feature = "etcd")]
             (Fault::Cut, Self::Etcd(_)) => Err("etcd has no command that cuts connections".into()),
+            #[cfg(feature = "kubernetes")]
+            (Fault::Cut, Self::Kubernetes(..)) => {
+                Err("an API server has no command that cuts connections".into())
+            }
             (Fault::Cut | Fault::Restarted, Self::Sqlite(_)) => Err("SQLite has no server".into()),
         }
     }
@@ -242,6 +285,8 @@ impl Place {
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.pause()?),
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(server, _) => Ok(server.pause()?),
         }
     }
 
@@ -252,6 +297,8 @@ impl Place {
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.resume()?),
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes(server, _) => Ok(server.resume()?),
         }
     }
 }
