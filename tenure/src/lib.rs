@@ -117,4 +117,8 @@ mod pages {
     #[cfg(feature = "redis")]
     #[doc = include_str!("../../docs/getting-started.md")]
     struct GettingStarted;
+
+    #[cfg(feature = "objects")]
+    #[doc = include_str!("../../docs/stores/objects.md")]
+    struct Objects;
 }

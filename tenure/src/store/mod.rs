@@ -31,6 +31,8 @@ mod key;
 pub mod kubernetes;
 pub mod memory;
 mod message;
+#[cfg(feature = "objects")]
+pub mod objects;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "_server")]
