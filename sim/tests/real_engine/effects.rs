@@ -183,6 +183,22 @@ fn acts_at_etcd_members_have_effects() {
     );
 }
 
+/// Leases are deleted, and the etcd is restored under its server, whichever is first.
+#[test]
+fn acts_at_kubernetes_have_effects() {
+    have_effects_on(
+        "kubernetes",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 1_500, "what": { "operator": "revoke-rights" } },
+            { "when": { "at_ms": 6_500 }, "for_ms": 800, "what": "store-stall" },
+            { "when": { "at_ms": 8_000 }, "for_ms": 800, "what": "store-stall" },
+            { "when": { "at_ms": 9_500 }, "what": { "operator": "flush-data" } },
+            { "when": { "at_ms": 13_000 }, "what": { "operator": "flush-data" } },
+            { "when": { "at_ms": 14_500 }, "for_ms": 200, "what": "store-loss" }
+        ]),
+    );
+}
+
 #[test]
 fn acts_at_a_redis_cluster_have_effects() {
     // The slot moves twice, and each of the primaries that keep it is replaced by its replica.

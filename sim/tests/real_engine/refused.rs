@@ -53,6 +53,8 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("redis-sentinel", "expire-certificate", "the real-redis-sentinel engine has no encrypted"),
         ("etcd-cluster", "expire-certificate", "the real-etcd-cluster engine has no encrypted"),
         ("sqlite", "expire-certificate", "the real-sqlite engine has no encrypted connections"),
+        ("postgres", "revoke-rights", "the real-postgres engine has no rights that are taken away"),
+        ("kubernetes", "disconnect", "the real-kubernetes engine has no server that ends"),
     ] {
         let is_of_a_moment =
             ["flush-data", "disconnect", "disconnect-leader", "delete-log", "move-raft-leader"]

@@ -62,6 +62,11 @@ fn promises_hold_on_an_etcd_cluster() {
 }
 
 #[test]
+fn promises_hold_on_kubernetes() {
+    holds_on("kubernetes", "1901");
+}
+
+#[test]
 fn promises_hold_on_sqlite() {
     // None of these seeds fills the disk, which takes a mount namespace.
     holds_on("sqlite", "1105");

@@ -42,6 +42,16 @@ impl Place {
     }
 }
 
+/// What a process needs to know to use the store's servers, besides its password.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Access {
+    /// The authority that has signed their certificates, in PEM, if candidates encrypt their connections to them.
+    pub(super) authority: Option<String>,
+    /// By which candidates log in, where that is no password.
+    pub(super) token: Option<String>,
+}
+
 /// The first line to a process: everything that it needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,9 +60,7 @@ pub(super) struct Brief {
     pub(super) target: Target,
     /// Where the process finds the store.
     pub(super) store: Place,
-    /// The authority that has signed the certificates of the store's servers, in PEM, if candidates encrypt their connections
-    /// to them.
-    pub(super) authority: Option<String>,
+    pub(super) access: Access,
     /// Where it finds the resource that leaders write to.
     pub(super) resource: Place,
     /// When the run began, by the boot clock of the machine, in nanoseconds.

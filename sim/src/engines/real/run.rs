@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
             target,
             // A machine's network sets it.
             store: Place::Servers(Vec::new()),
-            authority: self.server.authority().map(str::to_owned),
+            access: self.server.access().clone(),
             resource: self.resource.place(),
             began: self.time.began(),
             node: of_node,

@@ -31,6 +31,8 @@ pub enum Target {
     Etcd,
     /// An etcd cluster of three members.
     EtcdCluster,
+    /// Leases at a Kubernetes API server with an etcd of one member.
+    Kubernetes,
     /// A SQLite file.
     Sqlite,
 }
@@ -59,7 +61,7 @@ const OF_TENURES: &[PropertyName] = &[
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Redis,
         Self::Fred,
         Self::RedisSentinel,
@@ -67,6 +69,7 @@ impl Target {
         Self::Postgres,
         Self::Etcd,
         Self::EtcdCluster,
+        Self::Kubernetes,
         Self::Sqlite,
     ];
 
@@ -80,6 +83,7 @@ impl Target {
             Self::Postgres => "postgres",
             Self::Etcd => "etcd",
             Self::EtcdCluster => "etcd-cluster",
+            Self::Kubernetes => "kubernetes",
             Self::Sqlite => "sqlite",
         }
     }
@@ -94,6 +98,7 @@ impl Target {
             Self::Postgres => "real-postgres",
             Self::Etcd => "real-etcd",
             Self::EtcdCluster => "real-etcd-cluster",
+            Self::Kubernetes => "real-kubernetes",
             Self::Sqlite => "real-sqlite",
         }
     }
@@ -109,7 +114,7 @@ impl Target {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
                 (1, Shows::Requests)
             }
-            Self::Postgres | Self::Sqlite => (1, Shows::Changes),
+            Self::Postgres | Self::Kubernetes | Self::Sqlite => (1, Shows::Changes),
             Self::Etcd | Self::EtcdCluster => (1_000 + 2 * self.etcd_election_ms(), Shows::Tenures),
         };
         let has_network = !matches!(self, Self::Sqlite);
@@ -157,6 +162,7 @@ impl Target {
                 Act::RotatePassword,
                 Act::ExpireCertificate,
             ],
+            Self::Kubernetes => &[Act::FlushData, Act::RevokeRights],
             Self::Sqlite => &[Act::DeleteLog, Act::FillDisk],
             Self::Etcd => &[Act::ExpireCertificate],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
@@ -168,7 +174,7 @@ impl Target {
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
-            Self::Postgres | Self::Sqlite => OF_CHANGES,
+            Self::Postgres | Self::Kubernetes | Self::Sqlite => OF_CHANGES,
             Self::Etcd | Self::EtcdCluster => OF_TENURES,
         }
     }
@@ -185,6 +191,7 @@ impl Target {
             Self::Postgres => "real processes and the lease table of a real PostgreSQL server",
             Self::Etcd => "real processes and a real etcd member",
             Self::EtcdCluster => "real processes and a real etcd cluster of three members",
+            Self::Kubernetes => "real processes and Leases at a real Kubernetes API server",
             Self::Sqlite => "real processes and a SQLite file",
         }
     }

@@ -271,7 +271,8 @@ catalogue! {
                 .shown_under_a_leader("scripts-flushed-under-a-leader"),
             "has no scripts that its server could forget",
         );
-        /// All data is deleted, and the server runs on: `FLUSHALL`. A loss of data, as `store-loss` is.
+        /// All data is deleted, and the server runs on: `FLUSHALL`, or all Leases are deleted, or an etcd is restored under its API
+        /// server. A loss of data, as `store-loss` is.
         37 FlushData => at_a_server(
             Row::moment("flush-data", "all data is deleted, and the server runs on")
                 .loses_data()
@@ -389,6 +390,13 @@ catalogue! {
                 .plainer(FaultKind::StoreStall)
                 .shown_under_a_leader("certificate-expired-under-a-leader"),
             "has no encrypted connections between candidates and a server",
+        );
+        /// The rights of candidates are taken away until the act ends, though they may log in: those to read and write Leases.
+        54 RevokeRights => at_a_server(
+            Row::lasting("revoke-rights", "the rights of candidates are taken away for a while")
+                .plainer(FaultKind::StoreStall)
+                .shown_under_a_leader("rights-revoked-under-a-leader"),
+            "has no rights that are taken away",
         );
     }
     further {

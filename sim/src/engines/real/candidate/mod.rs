@@ -6,15 +6,20 @@ mod sampler;
 mod taking_part;
 mod work;
 
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::IntoRawFd;
 use std::process::exit;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde_json::json;
 use tenure::Elections;
 use tenure::runtime::Runtime;
 use tenure::store::etcd::{Etcd, EtcdConfig};
+use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
@@ -23,8 +28,9 @@ use tenure::tls::TlsConfig;
 use tenure_servers::RedisSentinels;
 use tokio::sync::mpsc;
 
-use super::protocol::{Brief, Order, Place};
+use super::protocol::{Access, Brief, Order, Place};
 use super::server::replicated::SENTINELS;
+use super::steps::kubernetes::NAMESPACE;
 use super::{Target, login};
 use crate::engines::node::Recording;
 use process::Process;
@@ -79,7 +85,7 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
     let runtime = Arc::clone(runtime);
     let first = || brief.store.routes().first();
     let password = || Secret::new(login::PASSWORD);
-    let tls = match &brief.authority {
+    let tls = match &brief.access.authority {
         Some(authority) => Some(TlsConfig::with_ca(authority).ok()?),
         None => None,
     };
@@ -112,23 +118,50 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             let config = RedisConfig::cluster(nodes).ok()?;
             AnyStore::new(Redis::with_runtime(config.trust_empty_store(trusts), runtime))
         }
-        // This one and etcd's client have sockets of their own.
+        // This one and the clients of etcd and Kubernetes have sockets of their own.
         Target::Fred => AnyStore::new(Fred::new(redis(first()?.by))),
         Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
         Target::Etcd | Target::EtcdCluster => {
             let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
             let others = brief.store.routes().iter().skip(1);
             let config = others.fold(config, |config, route| config.endpoint(HOST, route.by));
-            let config = match &brief.authority {
+            let config = match &brief.access.authority {
                 Some(authority) => config.tls(TlsConfig::with_ca(authority).ok()?),
                 None => config,
             };
             let election_timeout = Duration::from_millis(brief.target.etcd_election_ms());
             AnyStore::new(Etcd::new(config.election_timeout(election_timeout).ok()?))
         }
+        Target::Kubernetes => AnyStore::new(kubernetes(brief)?),
         Target::Sqlite => {
             let Place::File(path) = &brief.store else { return None };
             AnyStore::new(Sqlite::new(SqliteConfig::new(path).trust_empty_store(trusts)))
         }
     })
+}
+
+fn kubernetes(brief: &Brief) -> Option<Kubernetes> {
+    let Access { authority: Some(authority), token: Some(token) } = &brief.access else {
+        return None;
+    };
+    let by = brief.store.routes().first()?.by;
+    let text = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+        "clusters": [{ "name": "c", "cluster": {
+            "server": format!("https://127.0.0.1:{by}"),
+            "certificate-authority": in_memory(authority)?,
+        } }],
+        "users": [{ "name": "u", "user": { "token": token } }],
+    });
+    let kubeconfig = in_memory(&text.to_string())?;
+    let config = KubernetesConfig::new(NAMESPACE).ok()?.kubeconfig(kubeconfig);
+    Some(Kubernetes::new(config.trust_empty_store(brief.trust_empty_store)))
+}
+
+/// The path of a file that is gone with this process.
+fn in_memory(text: &str) -> Option<String> {
+    let mut file = File::from(memfd_create("candidate", MemfdFlags::empty()).ok()?);
+    file.write_all(text.as_bytes()).ok()?;
+    Some(format!("/proc/self/fd/{}", file.into_raw_fd()))
 }

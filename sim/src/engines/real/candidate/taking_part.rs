@@ -90,6 +90,7 @@ impl TakingPart {
         candidate.on_store_error(move |error| match error.kind() {
             StoreErrorKind::Pooler => refused.took(FaultKind::Pooler),
             StoreErrorKind::Authentication => refused.took(FaultKind::RotatePassword),
+            StoreErrorKind::Permission => refused.took(FaultKind::RevokeRights),
             StoreErrorKind::Tls if has_expired(error) => refused.took(FaultKind::ExpireCertificate),
             StoreErrorKind::Refused if is_full(error) => refused.took(FaultKind::FillDisk),
             _ => {}

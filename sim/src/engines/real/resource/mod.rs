@@ -75,7 +75,8 @@ impl Kind {
             | Target::RedisSentinel
             | Target::RedisCluster
             | Target::Etcd
-            | Target::EtcdCluster => Self::Redis,
+            | Target::EtcdCluster
+            | Target::Kubernetes => Self::Redis,
             Target::Postgres => Self::Postgres,
             Target::Sqlite => Self::Sqlite,
         }

@@ -11,7 +11,8 @@ use tenure_servers::{EtcdCluster, EtcdServer, Proxy, ServerError};
 use super::certificates::{Certificates, Shown};
 use super::orders::Done;
 use crate::engines::real::Target;
-use crate::engines::real::steps::etcd::Watch;
+use crate::engines::real::steps::etcd::Elections;
+use crate::engines::real::steps::watch::{Keys as _, Watch};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
 
@@ -24,7 +25,7 @@ const ENDED_WITHIN: Duration = Duration::from_millis(500);
 
 pub(super) struct Observed {
     cluster: EtcdCluster,
-    watch: Watch,
+    watch: Watch<Elections>,
     gates: Arc<[Proxy]>,
     away: Option<Away>,
     certificates: Option<Certificates>,
@@ -202,7 +203,8 @@ impl super::Observed for Observed {
             | Act::DisconnectLeader
             | Act::SplitBrain
             | Act::MoveSlot
-            | Act::FillDisk => Ok(Done::default()),
+            | Act::FillDisk
+            | Act::RevokeRights => Ok(Done::default()),
         }
     }
 
@@ -231,6 +233,6 @@ impl super::Observed for Observed {
 
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
         self.shows_all()?;
-        Ok(self.watch.steps(answers))
+        Ok(self.watch.keys(|elections| elections.steps(answers)))
     }
 }

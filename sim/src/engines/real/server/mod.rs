@@ -7,6 +7,7 @@
 mod certificates;
 mod clock;
 mod etcd;
+mod kubernetes;
 mod orders;
 mod postgres;
 mod redis;
@@ -24,6 +25,7 @@ use tenure_servers::{Flow, Preload, Proxy, ServerClock, ServerError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clock::boot_clock;
+use super::protocol::Access;
 use super::steps::{Answers, Steps};
 use super::{Target, Told};
 use crate::plan::{Act, FaultKind, Plan};
@@ -122,7 +124,7 @@ pub(super) struct StoreServer {
     /// Orders that were not reported as done.
     pending: u32,
     entrance: Entrance,
-    authority: Option<String>,
+    access: Access,
     /// They work until they are dropped.
     _gates: Arc<[Proxy]>,
 }
@@ -138,7 +140,8 @@ impl StoreServer {
         let expires = plan.has(FaultKind::ExpireCertificate);
         let certificates = expires.then(Certificates::make).transpose()?;
         let authority = certificates.as_ref().map(|made| made.authority().to_owned());
-        let (mut observed, parts) = start(target, plan, certificates)?;
+        let mut access = Access { authority, token: None };
+        let (mut observed, parts) = start(target, plan, certificates, &mut access)?;
         let (entrance, gates) = parts.gated().await.map_err(|error| super::broke(&error))?;
         observed.has_gates(&gates);
         open(&gates, observed.as_ref());
@@ -179,7 +182,7 @@ impl StoreServer {
             observed: None,
             pending: 0,
             entrance,
-            authority,
+            access,
             _gates: gates,
         })
     }
@@ -189,9 +192,9 @@ impl StoreServer {
         &self.entrance
     }
 
-    /// The authority that has signed the server's certificate, in PEM, if candidates encrypt their connections.
-    pub(super) fn authority(&self) -> Option<&str> {
-        self.authority.as_deref()
+    /// What candidates need to know to use it.
+    pub(super) fn access(&self) -> &Access {
+        &self.access
     }
 
     pub(super) fn order(&mut self, order: ServerOrder) {
@@ -265,6 +268,7 @@ fn start(
     target: Target,
     plan: &Plan,
     certificates: Option<Certificates>,
+    access: &mut Access,
 ) -> Result<(Box<dyn Observed>, Parts), ServerError> {
     match target {
         Target::Redis | Target::Fred => {
@@ -291,6 +295,12 @@ fn start(
             let etcd = etcd::Observed::start(target, certificates)?;
             let parts = Parts::Servers(etcd.ports());
             Ok((Box::new(etcd), parts))
+        }
+        Target::Kubernetes => {
+            let kubernetes = kubernetes::Observed::start(plan.seed)?;
+            *access = kubernetes.access();
+            let parts = Parts::Servers(vec![kubernetes.port()]);
+            Ok((Box::new(kubernetes), parts))
         }
         Target::Sqlite => {
             let clock = Clock::of(plan)?;

@@ -4,9 +4,11 @@
 //! server.
 
 pub(super) mod etcd;
+pub(super) mod kubernetes;
 pub(super) mod postgres;
 pub(super) mod redis;
 pub(super) mod sqlite;
+pub(super) mod watch;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -155,6 +157,8 @@ pub(super) struct Step {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     granted: BTreeMap<u64, Grant>,
+    /// When each renewal was answered, by its token and the time at which it was sent.
+    renewed: BTreeMap<(u64, u64), u64>,
     releases: BTreeMap<u64, Release>,
 }
 
@@ -190,6 +194,11 @@ impl Answers {
                     match (answer, sent.remove(&(who, id))) {
                         (Answer::Granted { token }, Some((sent_at, request))) => {
                             answers.was_granted(token, Grant { at, sent_at, request });
+                            // One that is repeated looks like a renewal.
+                            answers.renewed.insert((token, sent_at), at);
+                        }
+                        (Answer::Renewed { .. }, Some((sent_at, Asked::Renew { token }))) => {
+                            answers.renewed.insert((token, sent_at), at);
                         }
                         (Answer::Released, Some((_, Asked::Release { token }))) => {
                             answers.was_released(token, at);
@@ -219,6 +228,12 @@ impl Answers {
 
     fn granted(&self, token: u64) -> Option<u64> {
         self.granted.get(&token).map(|grant| grant.at)
+    }
+
+    /// When the renewal was answered whose candidate has written the mark then.
+    fn renewed(&self, token: u64, written: u64) -> Option<u64> {
+        let (_, answered) = self.renewed.range((token, 0)..=(token, written)).next_back()?;
+        Some(*answered).filter(|answered| *answered >= written)
     }
 
     /// When a candidate has asked for its release first.

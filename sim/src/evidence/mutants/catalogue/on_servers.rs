@@ -8,6 +8,7 @@ const FENCE: &str = "tenure/src/fence/redis.rs";
 const SESSION: &str = "tenure/src/store/postgres/session.rs";
 const POSTGRES_ERROR: &str = "tenure/src/store/postgres/error.rs";
 const PLACE: &str = "tenure/src/store/sqlite/place.rs";
+const SWAPS: &str = "tenure/src/store/cas/store.rs";
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
@@ -91,6 +92,17 @@ pub(super) static MUTANTS: &[Mutant] = &[
         }],
         shows: Shows::Servers(OnServers { store: "sqlite", faults: "delete-log,crash" }),
         caught_by: &["single-leader"],
+    },
+    Mutant {
+        name: "conflict-taken-for-done",
+        about: "the adapter takes a swap that another one has preceded for one that was done",
+        edits: &[Edit {
+            file: SWAPS,
+            from: "                Swapped::Conflict => tried = Some(version.cloned()),\n",
+            to: "                Swapped::Conflict => return Ok(reply),\n",
+        }],
+        shows: Shows::Servers(OnServers { store: "kubernetes", faults: "resign,crash" }),
+        caught_by: &["single-leader", "margin-kept"],
     },
     Mutant {
         name: "pooler-not-noticed",

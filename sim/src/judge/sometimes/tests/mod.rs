@@ -84,6 +84,7 @@ fn simulations_lack_conditions_of_real_servers() {
             "slot-moved-under-a-leader",
             "disk-full-under-a-leader",
             "certificate-expired-under-a-leader",
+            "rights-revoked-under-a-leader",
         ]
     );
 }

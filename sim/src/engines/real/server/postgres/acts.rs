@@ -94,6 +94,7 @@ impl Acts {
             // Refused before the run.
             Act::FlushScripts
             | Act::FlushData
+            | Act::RevokeRights
             | Act::FillMemory
             | Act::DeleteLog
             | Act::KillMember

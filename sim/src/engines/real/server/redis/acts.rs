@@ -67,7 +67,8 @@ impl Acts {
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
             | Act::DisconnectLeader
-            | Act::FillDisk => Ok(Done::default()),
+            | Act::FillDisk
+            | Act::RevokeRights => Ok(Done::default()),
             // They concern two servers.
             Act::SplitBrain | Act::MoveSlot => Ok(Done::default()),
         }

@@ -1,16 +1,11 @@
 //! The keys of the one election of a run, and what they say.
 
-use serde_json::json;
-
 use super::super::{Past, Record};
 
-pub(super) const PREFIX: &[u8] = b"tenure/";
 /// It exists for as long as the lease is live.
 pub(super) const LEADER: &[u8] = b"tenure/leader/job";
 pub(super) const RECORD: &[u8] = b"tenure/record/job";
 pub(super) const PAST: &[u8] = b"tenure/past";
-/// Written by the observer alone: the watch has shown all that came before.
-pub(super) const MARK: &[u8] = b"tenure/all-was-shown";
 
 const FORMAT: &str = "tenure2";
 
@@ -50,9 +45,4 @@ pub(super) fn past(value: &[u8]) -> Option<Past> {
         watched: micros(watched)?,
         longest: micros(longest)?,
     })
-}
-
-/// The request of the JSON gateway that writes the mark: it takes keys in base 64.
-pub(super) fn marking() -> String {
-    json!({ "key": "dGVudXJlL2FsbC13YXMtc2hvd24=", "value": "" }).to_string()
 }

@@ -1,3 +1,4 @@
+use super::super::watch::State;
 use super::*;
 
 const PAST_OF: &str = "tenure2 a 0123456789abcdef0123456789abcdef 0 5000000000 0 100 5";
@@ -14,8 +15,8 @@ fn change(revision: i64, key: &[u8], value: Option<&str>) -> KeyChange {
 }
 
 /// The changes that arrived at each time.
-fn shown(arrived: &[(u64, &[KeyChange])]) -> State {
-    let mut state = State::default();
+fn shown(arrived: &[(u64, &[KeyChange])]) -> State<Elections> {
+    let mut state = State::<Elections>::default();
     for (at, changes) in arrived {
         state.shows(*at, changes);
     }
@@ -45,12 +46,12 @@ fn grants_ends_and_releases_are_steps() {
     let times = [1_000, 2_000, 3_000, 4_000, 5_000];
     let arrived: Vec<_> = times.into_iter().zip(changes.iter().map(Vec::as_slice)).collect();
     let state = shown(&arrived);
-    assert_eq!(state.stamped, [Stamped { at: 2_000, server: 0, knew_more: false }]);
+    assert_eq!(state.keys.stamped, [Stamped { at: 2_000, server: 0, knew_more: false }]);
     let mut answers = Answers::default();
     // The second candidate had its answer before the watch showed the end of the lease before.
     let request = Asked::Acquire { seen: 107, watched: None };
     answers.was_granted(111, super::super::Grant { at: 2_500, sent_at: 2_400, request });
-    let steps = steps(state.changes, &answers);
+    let steps = steps(state.keys.changes, &answers);
     let watched = Some(crate::trace::Mark { holder: 0xab, number: 3 });
     assert_eq!(
         seen(&steps),
@@ -70,7 +71,7 @@ fn grants_ends_and_releases_are_steps() {
 #[test]
 fn a_lease_that_is_live_was_not_watched_by_the_server() {
     let [first, _, _, other, _] = two_tenures();
-    let steps = steps(shown(&[(1, &first), (2, &other)]).changes, &Answers::default());
+    let steps = steps(shown(&[(1, &first), (2, &other)]).keys.changes, &Answers::default());
     assert_eq!(steps[1].request, Asked::Acquire { seen: 107, watched: None });
     assert!(steps[1].before.is_some_and(|before| !before.released));
 }
@@ -82,7 +83,7 @@ fn other_values_are_no_records() {
     {
         assert_eq!(key::record(wrong.as_bytes(), 7), None);
         for key in [RECORD, PAST] {
-            let mut state = State::default();
+            let mut state = State::<Elections>::default();
             state.shows(1, &[change(7, key, Some(wrong))]);
             assert!(state.failed.is_some());
         }
@@ -95,8 +96,8 @@ fn the_first_watch_that_shows_a_revision_counts() {
     // The second member is late, and ahead afterwards.
     let ended = [more, ends].concat();
     let state = shown(&[(1_000, &grant), (1_200, &grant), (2_000, &ended), (2_100, &ended)]);
-    assert_eq!((state.revision, state.stamped.len()), (10, 1));
-    let steps = steps(state.changes, &Answers::default());
+    assert_eq!((state.revision, state.keys.stamped.len()), (10, 1));
+    let steps = steps(state.keys.changes, &Answers::default());
     let granted =
         (1_000, Asked::Acquire { seen: 0, watched: None }, Answer::Granted { token: 107 });
     assert_eq!(seen(&steps), [granted]);
