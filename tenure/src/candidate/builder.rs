@@ -137,6 +137,12 @@ impl CandidateBuilder {
         self
     }
 
+    /// The settings as they were chosen, by code or by [variables](Self::settings_from_env): for a program that derives
+    /// times of its own from them. A store that counts in whole seconds makes the claim shorter than they say.
+    pub fn chosen_config(&self) -> &Config {
+        &self.config
+    }
+
     /// How long to hold off after [`Candidate::resign`], or after work was lost, [silent](crate::Tenure::watchdog) or
     /// [failed](Candidate::try_run_while_leader), so that another candidate can take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {

@@ -84,6 +84,11 @@ impl Candidate {
         &self.shared().key
     }
 
+    /// What people call this candidate: what was [set](CandidateBuilder::name), or `host-pid-boot`.
+    pub fn name(&self) -> &str {
+        self.shared().name()
+    }
+
     /// Whether this candidate leads now: at an instant within this call. An atomic load on each side of one
     /// reading of the clock: no lock, no allocation, and no reply, timer or thread is needed for it to become
     /// false.

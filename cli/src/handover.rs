@@ -1,0 +1,78 @@
+//! `tenure handover`.
+
+use std::time::Duration;
+
+use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store, Wish};
+
+use crate::args::Handover;
+use crate::exit::{Failure, NOBODY};
+use crate::place;
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
+    let store = place::store(&options.at)?;
+    let key = Key::new(&options.key).map_err(Failure::usage)?;
+    let wish = match &options.to {
+        None => Wish::Anybody,
+        Some(name) => {
+            Wish::Name(Profile::new(name.as_str(), "").map_err(Failure::usage)?.name_id())
+        }
+    };
+    let handing_over = async {
+        let Some(leader) = leader(&store, &key).await? else {
+            eprintln!(
+                "tenure: no candidate leads {}, so there is nothing to hand over",
+                options.key
+            );
+            return Ok(NOBODY);
+        };
+        let want = |wish| Request::Want { token: leader.token, wish };
+        // A tenure that is over by now has a successor already.
+        if let Reply::Noted = call(&store, &key, want(Some(wish))).await? {
+            wait_for_another(&store, &key, &leader).await?;
+        }
+        Ok(0)
+    };
+    if let Ok(done) = tokio::time::timeout(options.timeout, handing_over).await {
+        return done;
+    }
+    take_back(&store, &key).await;
+    let to = options.to.as_deref().unwrap_or("another candidate");
+    Err(Failure::not_leading(format!(
+        "{to} has not taken over within {:?}: it does not run, does not reach the store, or the store does not answer. \
+         The leader leads on",
+        options.timeout
+    )))
+}
+
+async fn call(store: &AnyStore, key: &Key, request: Request) -> Result<Reply, Failure> {
+    let failed = |error| Failure::store(crate::run::with_causes(&error));
+    store.call(key, request).await.map_err(failed)
+}
+
+async fn leader(store: &AnyStore, key: &Key) -> Result<Option<Incumbent>, Failure> {
+    match call(store, key, Request::Observe).await? {
+        Reply::At(shown) => Ok(shown.incumbent()),
+        other => Err(Failure::store(format!("the store has answered {other:?} to an observe"))),
+    }
+}
+
+async fn wait_for_another(store: &AnyStore, key: &Key, before: &Incumbent) -> Result<(), Failure> {
+    loop {
+        match leader(store, key).await? {
+            Some(leader) if leader.token != before.token => return Ok(()),
+            Some(_) | None => tokio::time::sleep(BETWEEN_LOOKS).await,
+        }
+    }
+}
+
+/// A wish that stays does no harm: it ends with the next tenure.
+async fn take_back(store: &AnyStore, key: &Key) {
+    let taking_back = async {
+        if let Ok(Some(leader)) = leader(store, key).await {
+            let _ = call(store, key, Request::Want { token: leader.token, wish: None }).await;
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), taking_back).await;
+}

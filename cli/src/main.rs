@@ -1,0 +1,83 @@
+//! The command `tenure`: runs a program only while this host leads, shows who leads, hands over.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
+//! | `guard` | the guard: the command's parent, which kills the command's group in time |
+//! | `status`, `handover` | one question, or one wish, at the store |
+//! | `args`, `place`, `exit` | the command line, the store, the statuses |
+
+mod args;
+mod exit;
+mod guard;
+mod handover;
+mod place;
+mod run;
+mod status;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Arguments, What};
+use exit::Failure;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    // First: these start with each command, and need nothing of the rest.
+    match arguments.get(1).and_then(|first| first.to_str()) {
+        Some(guard::GUARD) => return guard::guard(&arguments[2..]).into(),
+        Some(guard::SHIM) => return guard::shim(&arguments[2..]).into(),
+        _ => {}
+    }
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    match carry_out(&arguments.what) {
+        Ok(status) => status.into(),
+        Err(failure) => {
+            eprintln!("tenure: {failure}");
+            failure.status.into()
+        }
+    }
+}
+
+/// Help and the version are no errors.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // Without an output, there is nothing to tell.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => exit::USAGE.into(),
+    }
+}
+
+fn carry_out(what: &What) -> Result<u8, Failure> {
+    log(matches!(what, What::Run(run) if run.verbose));
+    // One thread: it mostly waits, and each thread costs memory.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::system(format!("no runtime: {error}")))?;
+    let status = runtime.block_on(async {
+        match what {
+            What::Run(options) => run::run(options).await,
+            What::Status(options) => status::status(options).await,
+            What::Handover(options) => handover::handover(options).await,
+        }
+    });
+    // A name server that is silent must not hold up the end.
+    runtime.shutdown_background();
+    status
+}
+
+fn log(verbose: bool) {
+    let level = if verbose { tracing::Level::INFO } else { tracing::Level::WARN };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .init();
+}

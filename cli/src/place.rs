@@ -1,0 +1,123 @@
+//! Which store is meant.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use tenure::store::AnyStore;
+
+use crate::args::At;
+use crate::exit::Failure;
+
+/// Any of these, if it is not empty, makes the library read the store from variables.
+const VARIABLES: [&str; 3] = ["TENURE_STORE", "TENURE_REDIS_HOST", "TENURE_REDIS_SENTINEL_HOST"];
+
+/// The store of the command line, else of the variables, else of this user on this host.
+pub(crate) fn store(at: &At) -> Result<AnyStore, Failure> {
+    if let Some(url) = &at.store {
+        if has_password(url) {
+            eprintln!(
+                "tenure: the URL of --store has a password in it, and other users can read command lines: put the URL \
+                 into a file and name it by --store-file, or into TENURE_STORE"
+            );
+        }
+        return AnyStore::from_url(url)
+            .map_err(|error| Failure::usage(format!("--store: {error}")));
+    }
+    if let Some(file) = &at.store_file {
+        let url = fs::read_to_string(file).map_err(|error| {
+            let file = file.display();
+            Failure::usage(format!(
+                "--store-file {file} can't be read: {error}: name a file with the store's URL in it"
+            ))
+        })?;
+        let named = |error| Failure::usage(format!("--store-file {}: {error}", file.display()));
+        return AnyStore::from_url(url.trim()).map_err(named);
+    }
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if VARIABLES.into_iter().any(is_set) {
+        return Ok(AnyStore::from_env()?);
+    }
+    own_file()
+}
+
+/// Whether a URL has a password between its scheme and its host, or as a parameter.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = place.split('/').next().unwrap_or_default();
+    let in_place = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+    in_place || parameters.split('&').any(|parameter| parameter.starts_with("password="))
+}
+
+#[cfg(feature = "sqlite")]
+fn own_file() -> Result<AnyStore, Failure> {
+    use tenure::store::sqlite::{Sqlite, SqliteConfig};
+
+    let file = own_path()?;
+    let failed = |error: io::Error| {
+        Failure::usage(format!(
+            "no store is named, and {} can't be made for one: {error}: set TENURE_STORE to the store's URL, or \
+             XDG_STATE_HOME to a folder that this user can write",
+            file.display()
+        ))
+    };
+    make_folder(&file).map_err(failed)?;
+    // The file of one user on one host is new once. A wait for leaders that a lost file might have had would be the first
+    // thing that a new user sees; the page says that the file must not be deleted under a command.
+    Ok(AnyStore::new(Sqlite::new(SqliteConfig::new(file).trust_empty_store(true))))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn own_file() -> Result<AnyStore, Failure> {
+    Err(Failure::usage(
+        "no store is named: give --store or set TENURE_STORE, such as redis://127.0.0.1:6379",
+    ))
+}
+
+fn make_folder(file: &Path) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// As the XDG base directory specification says: relative paths in its variables don't count.
+fn own_path() -> Result<PathBuf, Failure> {
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let state = state.ok_or_else(|| {
+        Failure::usage(
+            "no store is named, and neither XDG_STATE_HOME nor HOME is a folder for one: set TENURE_STORE to the store's \
+             URL, such as redis://127.0.0.1:6379",
+        )
+    })?;
+    Ok(state.join("tenure").join("elections.db"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_urls_are_seen() {
+        for url in [
+            "redis://:secret@host:6379",
+            "postgres://app:secret@db/app",
+            "redis://app:a@b@host",
+            "postgres://db/app?user=app&password=secret",
+        ] {
+            assert!(has_password(url), "{url}");
+        }
+        for url in [
+            "redis://host:6379",
+            "postgres://app@db/app",
+            "sqlite:///a:b@c/d",
+            "memory:",
+            "nonsense",
+        ] {
+            assert!(!has_password(url), "{url}");
+        }
+    }
+}

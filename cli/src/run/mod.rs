@@ -1,0 +1,269 @@
+//! `tenure run`: the supervisor.
+//!
+//! It takes part in the election, tells its guard the deadlines with each renewal, and gives the lease back only when nothing
+//! of the command is left. Killing in time does not rest on it: see [`guard`](crate::guard).
+
+mod limits;
+mod link;
+mod session;
+mod signals;
+mod terminal;
+
+use std::error::Error;
+use std::time::Duration;
+
+use nix::sys::prctl::set_child_subreaper;
+use tenure::{Candidate, FirstAttempt, StoreHealth, Tenure};
+use tokio::signal::unix::SignalKind;
+
+use crate::args::Run;
+use crate::exit::{Failure, LOST, SIGNALLED};
+use crate::place;
+use limits::Limits;
+use link::{FromGuard, Guard, Guarded};
+use session::End;
+use signals::{Signals, asks_to_end};
+use terminal::Terminal;
+
+pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
+    let builder = Candidate::builder(place::store(&options.at)?, &options.key);
+    let builder = builder.settings_from_env()?;
+    let builder = match &options.name {
+        Some(name) => builder.name(name),
+        None => builder,
+    };
+    let limits = Limits::new(builder.chosen_config(), options.stop_grace)?;
+    let terminal = Terminal::new().map_err(Failure::system)?;
+    // What a guard that dies has left becomes a child of this process, so that it can be found.
+    set_child_subreaper(true).map_err(Failure::system)?;
+    let signals = Signals::new().map_err(Failure::system)?;
+    let candidate = builder.start()?;
+    let guarded = Guarded {
+        key: options.key.clone(),
+        name: candidate.name().to_owned(),
+        command: options.command.clone(),
+    };
+    let guard = Guard::spawn(&guarded).map_err(|error| no_guard(&error))?;
+    let supervisor = Supervisor {
+        candidate,
+        guarded,
+        guard,
+        signals,
+        terminal,
+        limits,
+        stop_grace: options.stop_grace,
+        once: options.once,
+        asked_to_end: None,
+    };
+    supervisor.run(Patience::of(options)).await
+}
+
+/// An error and its causes in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
+fn ended_by(signal: SignalKind) -> u8 {
+    SIGNALLED + u8::try_from(signal.as_raw_value()).unwrap_or_default()
+}
+
+fn no_guard(error: &std::io::Error) -> Failure {
+    Failure::system(format!("the guard of the command can't be started: {error}"))
+}
+
+const GUARD_ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// How many guards may die while there is nothing to guard.
+const DEATHS_MOST: u32 = 100;
+
+/// How long to wait for the first lead.
+#[derive(Clone, Copy)]
+enum Patience {
+    Endless,
+    Until(Duration),
+    OneAttempt,
+}
+
+impl Patience {
+    fn of(options: &Run) -> Self {
+        match options.wait {
+            _ if options.only_try => Self::OneAttempt,
+            Some(Duration::ZERO) => Self::OneAttempt,
+            Some(time) => Self::Until(time),
+            None => Self::Endless,
+        }
+    }
+}
+
+struct Supervisor {
+    candidate: Candidate,
+    guarded: Guarded,
+    guard: Guard,
+    signals: Signals,
+    terminal: Terminal,
+    limits: Limits,
+    stop_grace: Duration,
+    once: bool,
+    /// The last signal that has asked this process to end.
+    asked_to_end: Option<SignalKind>,
+}
+
+/// What comes of waiting for the lead.
+enum Waited {
+    Leading(Tenure),
+    Signal(SignalKind),
+    NotLeading(Failure),
+}
+
+impl Supervisor {
+    async fn run(mut self, patience: Patience) -> Result<u8, Failure> {
+        let mut patience = patience;
+        let status = loop {
+            let tenure = match self.wait_for_lead(patience).await? {
+                Waited::Leading(tenure) => tenure,
+                Waited::Signal(signal) => break Ok(ended_by(signal)),
+                Waited::NotLeading(failure) => break Err(failure),
+            };
+            patience = Patience::Endless;
+            match self.lead(tenure).await? {
+                End::Itself(ending) => break Ok(ending.exit_code()),
+                End::Lost if self.once => break Ok(LOST),
+                End::Lost => {
+                    if let Some(signal) = self.asked_to_end {
+                        break Ok(ended_by(signal));
+                    }
+                    tracing::warn!(
+                        "the command was ended, since the lead was lost; it starts again with the next lead"
+                    );
+                    // A lead that was only about to be lost is given back. If it can't be, it ends by itself.
+                    if self.candidate.is_leader() {
+                        let _ = self.candidate.resign().await;
+                    }
+                }
+                End::Failed(error) => {
+                    let error = std::io::Error::from_raw_os_error(error);
+                    break Err(Failure::system(format!("no process for the command: {error}")));
+                }
+            }
+        };
+        self.leave().await;
+        status
+    }
+
+    async fn wait_for_lead(&mut self, patience: Patience) -> Result<Waited, Failure> {
+        let candidate = self.candidate.clone();
+        let mut leading = std::pin::pin!(first_lead(&candidate, patience));
+        let mut deaths = 0;
+        loop {
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => if asks_to_end(signal) {
+                    return Ok(Waited::Signal(signal));
+                },
+                // Only its end is expected: it has nothing to guard.
+                message = self.guard.next() => if message == FromGuard::Died {
+                    deaths += 1;
+                    if deaths > DEATHS_MOST {
+                        return Err(Failure::system("guards end as soon as they have begun"));
+                    }
+                    self.replace_guard().await?;
+                },
+                waited = &mut leading => return Ok(waited),
+            }
+        }
+    }
+
+    /// Runs the command under the tenure; nothing of it is left afterwards.
+    async fn lead(&mut self, tenure: Tenure) -> Result<End, Failure> {
+        let (candidate, mut end) = (self.candidate.clone(), None);
+        // Its own answer is only whether the tenure was current at the end. A command that has ended by itself is done.
+        let _ = candidate
+            .run_if_leader(async |tenure| {
+                end = self.run_under(&tenure).await;
+                if end.is_none() {
+                    // Within the tenure's work, so that the lease is not given back before.
+                    self.replace_guard().await.map(|()| end = Some(End::Lost))
+                } else {
+                    Ok(())
+                }
+            })
+            .await
+            .transpose()?;
+        drop(tenure);
+        if end.is_none() {
+            // The library has dropped the work: another candidate may lead.
+            self.replace_guard().await?;
+        }
+        self.terminal.take_back();
+        Ok(end.unwrap_or(End::Lost))
+    }
+
+    /// Kills the guard and what it has started, and starts another guard.
+    async fn replace_guard(&mut self) -> Result<(), Failure> {
+        self.guard.destroy().await;
+        self.guard = Guard::spawn(&self.guarded).map_err(|error| no_guard(&error))?;
+        Ok(())
+    }
+
+    /// Gives back what is held. Another signal ends that: then the lease ends by itself.
+    async fn leave(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.signals.next() => {}
+            stopped = self.candidate.stop() => if let Err(error) = stopped {
+                tracing::warn!("{error}");
+            },
+        }
+        // Reaped here, since in a container no other process may do it.
+        let _ = tokio::time::timeout(GUARD_ENDS_WITHIN, self.guard.destroy()).await;
+    }
+}
+
+/// The lead, or why it is not waited for any longer.
+async fn first_lead(candidate: &Candidate, patience: Patience) -> Waited {
+    let gone = || Waited::NotLeading(Failure::system("the candidate has stopped"));
+    let leading = async {
+        match candidate.elected().await {
+            Ok(tenure) => Waited::Leading(tenure),
+            Err(_) => gone(),
+        }
+    };
+    match patience {
+        Patience::Endless => leading.await,
+        Patience::Until(time) => match tokio::time::timeout(time, leading).await {
+            Ok(waited) => waited,
+            Err(_) => Waited::NotLeading(why_not(candidate, time)),
+        },
+        Patience::OneAttempt => match candidate.first_attempt().await {
+            Ok(FirstAttempt::Leading(tenure)) => Waited::Leading(tenure),
+            Ok(FirstAttempt::Following(leader)) => {
+                Waited::NotLeading(Failure::not_leading(format!("{} leads", leader.name)))
+            }
+            Ok(FirstAttempt::Watching { remaining }) => {
+                Waited::NotLeading(Failure::not_leading(format!(
+                    "the store is new or was restarted, and grants nothing for {remaining:.1?}: use --wait"
+                )))
+            }
+            Ok(FirstAttempt::Unreachable(error)) => {
+                Waited::NotLeading(Failure::store(with_causes(&error)))
+            }
+            Ok(other) => Waited::NotLeading(Failure::not_leading(format!("{other:?}"))),
+            Err(_) => gone(),
+        },
+    }
+}
+
+fn why_not(candidate: &Candidate, waited: Duration) -> Failure {
+    match candidate.health().store {
+        StoreHealth::Unavailable { cause, .. } => {
+            Failure::store(format!("the store can't be used: {cause}"))
+        }
+        StoreHealth::NotAnswered => {
+            Failure::store(format!("the store has not answered within {waited:?}"))
+        }
+        _ => Failure::not_leading(format!("this host was not granted the lead within {waited:?}")),
+    }
+}

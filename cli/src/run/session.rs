@@ -1,0 +1,128 @@
+//! One tenure: the command runs from its beginning to its end, at most.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::Tenure;
+use tenure::runtime::{Runtime, TokioRuntime};
+
+use super::Supervisor;
+use super::link::FromGuard;
+use super::signals::asks_to_end;
+use crate::guard::{CONT, Ending, Order, Report, TERM};
+
+/// How the command has ended. Nothing of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself, or since a signal asked it to.
+    Itself(Ending),
+    /// It was ended, or not even started, since the lead was lost or would have been.
+    Lost,
+    /// It could not be started, for that error of the operating system.
+    Failed(i32),
+}
+
+/// Between two looks at how long the lease of a tenure that has ended is kept for its work.
+const WHILE_DRAINING: Duration = Duration::from_millis(50);
+
+/// What has become of the command so far.
+#[derive(Default)]
+struct Progress {
+    started: bool,
+    ending: Option<Ending>,
+    /// Whether it was asked to end because of the lead.
+    lost: bool,
+}
+
+impl Supervisor {
+    /// Runs the command under that tenure. Ends when nothing of the command is left. If the future is dropped before, or
+    /// yields nothing, the guard and what it has started must be destroyed.
+    ///
+    /// The library polls it while no other candidate can lead, and gives the lease back only after it.
+    pub(super) async fn run_under(&mut self, tenure: &Tenure) -> Option<End> {
+        let mut events = self.candidate.events();
+        let mut progress = Progress::default();
+        let (mut told, mut over) = (None, false);
+        loop {
+            let until = self.limits.until(tenure.drain_until());
+            if told != Some(until) {
+                told = Some(until);
+                if progress.started {
+                    self.guard.order(Order::Until(until));
+                } else if !over {
+                    progress.started = true;
+                    let foreground = self.terminal.give();
+                    let token = tenure.token().get();
+                    self.guard.order(Order::Start { token, until, foreground });
+                }
+            }
+            let late_at = self.limits.guard_is_late_at(until);
+            tokio::select! {
+                biased;
+                message = self.guard.next() => match message {
+                    FromGuard::Report(report) => {
+                        if let Some(end) = self.note(report, &mut progress, over) {
+                            return Some(end);
+                        }
+                    }
+                    FromGuard::Died => {
+                        tracing::warn!("the guard has died, so the command is ended");
+                        return None;
+                    }
+                },
+                signal = self.signals.next() => {
+                    if asks_to_end(signal) {
+                        self.asked_to_end = Some(signal);
+                        if !progress.started {
+                            return Some(End::Lost);
+                        }
+                    }
+                    self.guard.order(match signal.as_raw_value() {
+                        TERM => Order::Stop { grace: self.stop_grace },
+                        other => Order::Signal(other),
+                    });
+                }
+                () = tenure.ended(), if !over => {
+                    over = true;
+                    if !progress.started {
+                        return Some(End::Lost);
+                    }
+                    progress.lost = true;
+                    self.guard.order(Order::Stop { grace: self.stop_grace });
+                }
+                // A renewal, perhaps.
+                _ = events.next(), if !over => {}
+                () = tokio::time::sleep(WHILE_DRAINING), if over => {}
+                () = TokioRuntime.sleep_until(late_at), if progress.started => {
+                    tracing::warn!("the guard is late, so it is killed with the command");
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, report: Report, progress: &mut Progress, over: bool) -> Option<End> {
+        match report {
+            Report::Late if over || self.asked_to_end.is_some() => return Some(End::Lost),
+            // The next renewal starts it.
+            Report::Late => progress.started = false,
+            Report::Failed(error) => return Some(End::Failed(error)),
+            Report::Started(_) => {}
+            Report::Ending => progress.lost = true,
+            Report::Stopped => {
+                let group = self.guard.group();
+                if group.is_some_and(|group| self.terminal.stop_with_the_command(group)) {
+                    self.guard.order(Order::Signal(CONT));
+                }
+            }
+            Report::Exited(ending) => progress.ending = Some(ending),
+            Report::Gone => {
+                return Some(match progress.ending {
+                    Some(ending) if !progress.lost => End::Itself(ending),
+                    Some(_) | None => End::Lost,
+                });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,62 @@
+//! The signals that are passed on to the command.
+
+use std::fs;
+use std::io;
+
+use futures_util::future::select_all;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2, except those that this process was started to ignore, as by
+/// `nohup`: the command ignores them too.
+pub(super) struct Signals(Vec<(SignalKind, Signal)>);
+
+impl Signals {
+    pub(super) fn new() -> io::Result<Self> {
+        let ignored = ignored();
+        let kinds = [
+            SignalKind::hangup(),
+            SignalKind::interrupt(),
+            SignalKind::quit(),
+            SignalKind::terminate(),
+            SignalKind::user_defined1(),
+            SignalKind::user_defined2(),
+        ];
+        let listened = kinds.into_iter().filter(|kind| ignored & bit(kind.as_raw_value()) == 0);
+        let signals: io::Result<_> = listened.map(|kind| Ok((kind, signal(kind)?))).collect();
+        signals.map(Self)
+    }
+
+    /// The next one. Dropping the future loses none.
+    pub(super) async fn next(&mut self) -> SignalKind {
+        let each = self.0.iter_mut().map(|(kind, signal)| {
+            Box::pin(async move {
+                // It ends only with the runtime.
+                while signal.recv().await.is_none() {
+                    std::future::pending::<()>().await;
+                }
+                *kind
+            })
+        });
+        let each: Vec<_> = each.collect();
+        if each.is_empty() {
+            return std::future::pending().await;
+        }
+        select_all(each).await.0
+    }
+}
+
+/// Whether a signal asks this process to end, as opposed to those that only have a meaning for the command.
+pub(super) fn asks_to_end(kind: SignalKind) -> bool {
+    kind != SignalKind::user_defined1() && kind != SignalKind::user_defined2()
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// The set of signals that this process ignores; none where `/proc` does not tell.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or_default()
+}
