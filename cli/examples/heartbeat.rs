@@ -1,0 +1,101 @@
+//! A command for tests: says with each heartbeat that it is alive, so that its true end is seen.
+//!
+//! `heartbeat FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT` to the file until it
+//! is killed, with the boot clock's nanoseconds and the begin of the process as the kernel has it. When it begins, it looks
+//! for processes of earlier lines that are alive still, and says so.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::time::{ClockId, clock_gettime};
+
+const BETWEEN_BEATS: Duration = Duration::from_millis(2);
+
+#[expect(clippy::zombie_processes, reason = "they are to outlive this process")]
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [this, file, options @ ..] = &arguments[..] else { panic!("heartbeat FILE [OPTION]..") };
+    let has = |option: &str| options.iter().any(|one| one == option);
+    if has("ignore-term") {
+        SigSet::from(Signal::SIGTERM).thread_block().expect("a signal can be blocked");
+    }
+    let role = options.iter().find_map(|option| option.strip_prefix("as-")).unwrap_or("main");
+    let beat = Beat::new(file, role);
+    if role == "main" {
+        for (process, role) in still_alive(file, &beat.token) {
+            beat.say(&format!("beside {role} {process}"));
+        }
+    }
+    beat.say("begin");
+    if has("fork") {
+        Command::new(this).args([file, "as-forked"]).spawn().expect("a fork");
+    }
+    if has("detach") {
+        Command::new("setsid").args([this, file, "as-detached"]).spawn().expect("setsid");
+    }
+    loop {
+        thread::sleep(BETWEEN_BEATS);
+        beat.say("beat");
+    }
+}
+
+struct Beat {
+    file: File,
+    role: String,
+    token: String,
+    process: u32,
+    begin: String,
+}
+
+impl Beat {
+    fn new(file: &str, role: &str) -> Self {
+        let process = std::process::id();
+        Self {
+            file: OpenOptions::new().append(true).create(true).open(file).expect("the file"),
+            role: role.to_owned(),
+            token: std::env::var("TENURE_TOKEN").expect("a token"),
+            process,
+            begin: begin_and_state(process).expect("this process").0,
+        }
+    }
+
+    /// In one write, so that lines of several processes don't mix.
+    fn say(&self, what: &str) {
+        let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("a clock");
+        let nanos = now.tv_sec() * 1_000_000_000 + now.tv_nsec();
+        let Self { role, token, process, begin, .. } = self;
+        let line = format!("{nanos} {role} {token} {process} {begin} {what}\n");
+        (&self.file).write_all(line.as_bytes()).expect("a line");
+    }
+}
+
+/// When a process has begun, and its state, if it is there.
+fn begin_and_state(process: u32) -> Option<(String, String)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    Some((words.get(19)?.to_string(), words.first()?.to_string()))
+}
+
+/// Processes of other tenures, by the file, that have not ended.
+fn still_alive(file: &str, token: &str) -> Vec<(u32, String)> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut known: Vec<(u32, &str, &str)> = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let [_, role, of, process, begin, "begin"] = words[..]
+            && of != token
+        {
+            known.push((process.parse().expect("a number"), begin, role));
+        }
+    }
+    let lives = |(process, begin, _): &(u32, &str, &str)| {
+        begin_and_state(*process)
+            .is_some_and(|(since, state)| since == *begin && !"ZX".contains(&state))
+    };
+    known.into_iter().filter(lives).map(|(process, _, role)| (process, role.to_owned())).collect()
+}

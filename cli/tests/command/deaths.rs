@@ -1,0 +1,246 @@
+//! The supervisor, the guard and the command are killed and paused, each alone and together: nothing of a command is alive
+//! when another host's command starts.
+//!
+//! `TENURE_TRIALS=1000 cargo test -p tenure-cli --test command -- deaths::trials --nocapture` makes more trials of each store.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::exclusion::{Election, TTL};
+use super::hosts::{Host, lives, parent, send, wait_until};
+use super::journal::Line;
+
+/// The processes of a host whose command runs.
+#[derive(Clone, Copy, Debug)]
+struct Victims {
+    supervisor: i32,
+    guard: i32,
+    command: i32,
+}
+
+impl Victims {
+    fn of(command: &Line) -> Self {
+        let guard = parent(command.process).unwrap();
+        Self { supervisor: parent(guard).unwrap(), guard, command: command.process }
+    }
+
+    fn chosen(self, choice: u8) -> Vec<i32> {
+        let all = [self.supervisor, self.guard, self.command];
+        (0..3).filter(|bit| choice & (1 << bit) != 0).map(|bit| all[bit]).collect()
+    }
+}
+
+const SUPERVISOR: u8 = 1;
+const GUARD: u8 = 2;
+const COMMAND: u8 = 4;
+
+/// What happens to the leader's processes in one trial.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Killed,
+    /// For good.
+    Paused,
+    /// And continued after that time.
+    PausedFor(Duration),
+}
+
+/// One trial of an election whose hosts run that kind of command: the next host's command has begun when it ends.
+fn strike(election: &Election, leader: &Line, choice: u8, fate: Fate) -> Line {
+    let victims = Victims::of(leader).chosen(choice);
+    let signal = match fate {
+        Fate::Killed => Signal::SIGKILL,
+        Fate::Paused | Fate::PausedFor(_) => Signal::SIGSTOP,
+    };
+    victims.iter().for_each(|process| send(*process, signal));
+    if let Fate::PausedFor(time) = fate {
+        thread::sleep(time);
+        victims.iter().for_each(|process| send(*process, Signal::SIGCONT));
+    }
+    election.journal.next_after(leader.token)
+}
+
+/// The first command of an election of two hosts.
+fn led(heartbeat: &[&str]) -> (Election, Vec<Host>, Line) {
+    let election = Election::in_a_file();
+    let hosts = vec![election.host(heartbeat), election.host(heartbeat)];
+    let leader = election.journal.next_after(0);
+    (election, hosts, leader)
+}
+
+/// Only the timer of the kernel is left.
+#[test]
+fn a_paused_guard_and_supervisor_are_no_leaders() {
+    let (election, _hosts, leader) = led(&["ignore-term"]);
+    strike(&election, &leader, SUPERVISOR | GUARD, Fate::Paused);
+    election.journal.assert_excluded(2);
+}
+
+/// Only the parent's death signal is left.
+#[test]
+fn a_command_dies_with_its_guard() {
+    let (election, _hosts, leader) = led(&[]);
+    let victims = Victims::of(&leader);
+    send(victims.supervisor, Signal::SIGSTOP);
+    send(victims.guard, Signal::SIGKILL);
+    wait_until("the end of the command", || !lives(victims.command));
+    election.journal.next_after(leader.token);
+    election.journal.assert_excluded(2);
+}
+
+/// Only the guard's own deadline is left.
+#[test]
+fn a_paused_supervisor_is_no_leader() {
+    let (election, _hosts, leader) = led(&["ignore-term", "fork", "detach"]);
+    election.journal.begun("detached", leader.token);
+    strike(&election, &leader, SUPERVISOR, Fate::Paused);
+    election.journal.assert_excluded(2);
+}
+
+/// The guard need not wait for a deadline that is far away.
+#[test]
+fn a_command_ends_with_its_supervisor() {
+    let election = Election::in_a_file();
+    let mut command = election.command(&[], &["ignore-term", "fork", "detach"]);
+    let host = Host::start(command.env("TENURE_TTL", "1h"));
+    let leader = election.journal.next_after(0);
+    for role in ["forked", "detached"] {
+        election.journal.begun(role, leader.token);
+    }
+    host.signal(Signal::SIGKILL);
+    for role in ["main", "forked", "detached"] {
+        wait_until("the end of the command", || election.journal.living(role).is_empty());
+    }
+}
+
+/// The supervisor kills what the guard leaves.
+#[test]
+fn forks_end_with_the_guard() {
+    let election = Election::in_a_file();
+    let mut command = election.command(&[], &["fork", "detach"]);
+    let host = Host::start(command.env("TENURE_TTL", "1h").env("TENURE_HOLD_OFF", "10ms"));
+    let leader = election.journal.next_after(0);
+    for role in ["forked", "detached"] {
+        election.journal.begun(role, leader.token);
+    }
+    send(Victims::of(&leader).guard, Signal::SIGKILL);
+    // The same host, with another guard.
+    let next = election.journal.next_after(leader.token);
+    assert_eq!(Victims::of(&next).supervisor, host.id());
+    election.journal.assert_excluded(2);
+}
+
+/// The supervisor does not wait for the kernel, and nothing that the guard leaves goes on.
+#[test]
+fn a_paused_guard_is_no_leader() {
+    let (election, _hosts, leader) = led(&["ignore-term", "fork", "detach"]);
+    election.journal.begun("detached", leader.token);
+    strike(&election, &leader, GUARD, Fate::Paused);
+    election.journal.assert_excluded(2);
+}
+
+/// The renewals go on: a command that is paused keeps its lead, as one that is slow does.
+#[test]
+fn a_paused_command_keeps_the_lead() {
+    let (election, _hosts, leader) = led(&[]);
+    let victims = Victims::of(&leader);
+    send(victims.command, Signal::SIGSTOP);
+    thread::sleep(TTL * 2);
+    send(victims.command, Signal::SIGCONT);
+    thread::sleep(TTL / 4);
+    assert!(lives(victims.command));
+    assert_eq!(election.journal.begins("main").len(), 1);
+}
+
+fn number_of_trials() -> usize {
+    std::env::var("TENURE_TRIALS").map_or(20, |text| text.parse().unwrap())
+}
+
+/// Numbers that look random, and are the same in each run.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// What the commands of successive hosts are like.
+const KINDS: [&[&str]; 5] =
+    [&[], &["ignore-term"], &["fork"], &["ignore-term", "fork", "detach"], &["detach"]];
+
+fn trials(election: &Election) {
+    let mut draw = Draw(1);
+    let mut kind = KINDS.iter().cycle();
+    let mut host = || election.host(kind.next().unwrap());
+    let mut hosts = vec![host(), host(), host()];
+    let mut leader = election.journal.next_after(0);
+    let mut choices = (1..8_u8).cycle();
+    let (mut done, mut may_escape) = (0, 0);
+    for trial in 0..number_of_trials() {
+        thread::sleep(Duration::from_millis(draw.below(400)));
+        let choice = choices.next().unwrap();
+        let fate = match trial / 7 % 3 {
+            0 => Fate::Killed,
+            1 => Fate::Paused,
+            _ => Fate::PausedFor(TTL / 2 + Duration::from_millis(draw.below(4_000))),
+        };
+        if choice == COMMAND && !matches!(fate, Fate::Killed) {
+            // That costs no lead, so there is no next one to wait for.
+            continue;
+        }
+        let supervisor = Victims::of(&leader).supervisor;
+        let before = leader.token;
+        leader = strike(election, &leader, choice, fate);
+        // Then there is nothing left that could end a fork.
+        if choice & (SUPERVISOR | GUARD) == SUPERVISOR | GUARD {
+            may_escape += escapes(election, before);
+        }
+        done += 1;
+        // What was paused for good goes on after the next command has begun.
+        if let Some(index) = hosts.iter().position(|host| host.id() == supervisor) {
+            hosts[index].signal(Signal::SIGCONT);
+            thread::sleep(Duration::from_millis(draw.below(200)));
+            hosts[index] = host();
+        }
+    }
+    println!(
+        "{done} trials; {may_escape} forks and daemons outlived guard and supervisor together"
+    );
+    let overlaps = election.journal.overlaps();
+    assert_eq!(overlaps.get("main"), None, "{overlaps:?}");
+    let counted: usize = overlaps.values().sum();
+    assert!(may_escape > 0 || counted == 0, "{overlaps:?}");
+    assert!(election.journal.begins("main").len() > done, "each trial had a next command");
+}
+
+/// Forks and daemons of that tenure that live, which are killed here.
+fn escapes(election: &Election, token: u64) -> usize {
+    let begun = election.journal.lines().into_iter().filter(|line| line.what == "begin");
+    let of = begun.filter(|line| line.token == token && line.role != "main");
+    let living: Vec<i32> = of.map(|line| line.process).filter(|process| lives(*process)).collect();
+    living.iter().for_each(|process| send(*process, Signal::SIGKILL));
+    living.len()
+}
+
+#[test]
+fn trials_with_a_file() {
+    trials(&Election::in_a_file());
+}
+
+#[test]
+fn trials_with_redis() {
+    trials(&Election::at_redis());
+}
+
+/// The escapes of trials are counted by tenure.
+#[test]
+fn draws_differ() {
+    let mut draw = Draw(1);
+    let drawn: BTreeMap<u64, ()> = (0..100).map(|_| (draw.below(1_000_000), ())).collect();
+    assert!(drawn.len() > 90);
+}

@@ -1,0 +1,115 @@
+//! Of two hosts, one runs its command at a time.
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tenure_servers::RedisServer;
+
+use super::hosts::{Host, Place, example};
+use super::journal::Journal;
+
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+
+/// A store, and commands that write into one journal.
+pub(crate) struct Election {
+    pub(crate) place: Place,
+    pub(crate) journal: Journal,
+    redis: Option<RedisServer>,
+}
+
+impl Election {
+    pub(crate) fn in_a_file() -> Self {
+        let place = Place::new();
+        let journal = Journal(place.file("journal"));
+        Self { place, journal, redis: None }
+    }
+
+    pub(crate) fn at_redis() -> Self {
+        Self { redis: Some(RedisServer::start().unwrap()), ..Self::in_a_file() }
+    }
+
+    /// `tenure run`, with options of its own and of the heartbeat.
+    pub(crate) fn command(&self, options: &[&str], heartbeat: &[&str]) -> Command {
+        let mut command = self.place.tenure();
+        command.env("TENURE_TTL", format!("{}ms", TTL.as_millis())).args(["run", "job"]);
+        if let Some(redis) = &self.redis {
+            command.env("TENURE_STORE", redis.url());
+        }
+        command
+            .args(options)
+            .arg("--")
+            .arg(example("heartbeat"))
+            .arg(&self.journal.0)
+            .args(heartbeat);
+        command
+    }
+
+    pub(crate) fn host(&self, heartbeat: &[&str]) -> Host {
+        Host::start(&mut self.command(&[], heartbeat))
+    }
+}
+
+fn hand_over_by_sigterm(election: &Election) {
+    let mut hosts = vec![election.host(&[]), election.host(&[])];
+    let mut token = 0;
+    for _ in 0..5 {
+        let leader = election.journal.next_after(token);
+        token = leader.token;
+        let guard = super::hosts::parent(leader.process).unwrap();
+        let supervisor = super::hosts::parent(guard).unwrap();
+        let index = hosts.iter().position(|host| host.id() == supervisor).unwrap();
+        let mut host = hosts.remove(index);
+        host.signal(Signal::SIGTERM);
+        assert_eq!(host.ends(), Some(128 + 15), "as its command");
+        hosts.push(election.host(&[]));
+    }
+    election.journal.next_after(token);
+    election.journal.assert_excluded(6);
+}
+
+#[test]
+fn a_file_hands_over_by_sigterm() {
+    hand_over_by_sigterm(&Election::in_a_file());
+}
+
+#[test]
+fn redis_hands_over_by_sigterm() {
+    hand_over_by_sigterm(&Election::at_redis());
+}
+
+#[test]
+fn waiting_hosts_run_nothing() {
+    let election = Election::in_a_file();
+    let hosts: Vec<_> = (0..4).map(|_| election.host(&[])).collect();
+    election.journal.next_after(0);
+    thread::sleep(TTL * 2);
+    assert_eq!(election.journal.begins("main").len(), 1);
+    assert_eq!(election.journal.living("main").len(), 1);
+    drop(hosts);
+}
+
+/// A store that is cut off costs the lead, and the command ends before its lease does.
+#[test]
+fn redis_that_is_cut_off_ends_the_command() {
+    use tenure_servers::{Flow, Proxy};
+
+    let election = Election::at_redis();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = ([127, 0, 0, 1], election.redis.as_ref().unwrap().port()).into();
+    let proxy = runtime.block_on(Proxy::start(server)).unwrap();
+    let url = format!("redis://127.0.0.1:{}", proxy.port());
+    let mut cut =
+        Host::start(election.command(&[], &["ignore-term", "fork"]).env("TENURE_STORE", url));
+    let first = election.journal.next_after(0);
+    election.journal.begun("forked", first.token);
+    let other = election.host(&[]);
+    proxy.set(Flow::Hold);
+    let second = election.journal.next_after(first.token);
+    assert!(!cut.has_ended(), "it waits for the lead again");
+    proxy.set(Flow::Forward);
+    drop(other);
+    election.journal.next_after(second.token);
+    election.journal.assert_excluded(3);
+}

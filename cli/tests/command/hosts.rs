@@ -1,0 +1,123 @@
+//! Hosts: processes of `tenure run` that share a store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+/// Far longer than any step should take: tests assert progress, not speed.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+/// A place for the files of one test.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The command, with this place for the user's own file, and no setting of the test's environment.
+    pub(crate) fn tenure(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        let ours = |name: &String| name.starts_with("TENURE_");
+        for name in std::env::vars().map(|(name, _)| name).filter(ours) {
+            command.env_remove(name);
+        }
+        command.env("XDG_STATE_HOME", self.0.path());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.tenure().args(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Its status.
+    pub(crate) fn status(&self, arguments: &[&str]) -> i32 {
+        self.output(arguments).status.code().unwrap()
+    }
+}
+
+pub(crate) fn example(name: &str) -> PathBuf {
+    let tenure = Path::new(env!("CARGO_BIN_EXE_tenure"));
+    let path = tenure.parent().unwrap().join("examples").join(name);
+    assert!(path.is_file(), "{} is missing; cargo builds it with the tests", path.display());
+    path
+}
+
+/// A running `tenure`, killed when the test is over.
+pub(crate) struct Host(pub(crate) Child);
+
+impl Host {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    pub(crate) fn id(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.id(), signal);
+    }
+
+    /// Its status, once it has ended by itself.
+    pub(crate) fn ends(&mut self) -> Option<i32> {
+        let mut status = None;
+        wait_until("the end of tenure", || {
+            status = self.0.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().code()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Host {
+    /// Its guard ends the command.
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A process that has ended is no error.
+pub(crate) fn send(process: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(process), signal);
+}
+
+/// Whether a process is there and not a zombie.
+pub(crate) fn lives(process: i32) -> bool {
+    stat(process).is_some_and(|words| !matches!(words[0].as_str(), "Z" | "X"))
+}
+
+pub(crate) fn parent(process: i32) -> Option<i32> {
+    stat(process)?[1].parse().ok()
+}
+
+/// The words of a process's line in `/proc`, from its state on.
+fn stat(process: i32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(ToOwned::to_owned).collect())
+}
+
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + SOON;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {SOON:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

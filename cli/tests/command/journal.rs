@@ -1,0 +1,124 @@
+//! What the commands of several hosts have written, and what must hold of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use super::hosts::{lives, wait_until};
+
+/// The file of `heartbeat`.
+pub(crate) struct Journal(pub(crate) PathBuf);
+
+/// A line of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) at: u64,
+    pub(crate) role: String,
+    pub(crate) token: u64,
+    pub(crate) process: i32,
+    pub(crate) what: String,
+}
+
+impl Journal {
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let text = fs::read_to_string(&self.0).unwrap_or_default();
+        // The last line may be half written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let read = |line: &str| {
+            let words: Vec<&str> = line.splitn(6, ' ').collect();
+            let [at, role, token, process, _, what] = words[..] else { panic!("{line:?}") };
+            let (role, what) = (role.to_owned(), what.to_owned());
+            Line {
+                at: at.parse().unwrap(),
+                role,
+                token: token.parse().unwrap(),
+                process: process.parse().unwrap(),
+                what,
+            }
+        };
+        whole.lines().map(read).collect()
+    }
+
+    pub(crate) fn begins(&self, role: &str) -> Vec<Line> {
+        self.lines().into_iter().filter(|line| line.what == "begin" && line.role == role).collect()
+    }
+
+    /// Waits for the command of a tenure after that one, and its process.
+    pub(crate) fn next_after(&self, token: u64) -> Line {
+        let mut found = None;
+        wait_until("a command under the next tenure", || {
+            found = self.begins("main").into_iter().find(|line| line.token > token);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Waits until processes of that role and tenure have begun.
+    pub(crate) fn begun(&self, role: &str, token: u64) -> Line {
+        let mut found = None;
+        wait_until("a process of the command", || {
+            found = self.begins(role).into_iter().find(|line| line.token == token);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Processes of that role that live.
+    pub(crate) fn living(&self, role: &str) -> Vec<i32> {
+        let all = self.begins(role).into_iter().map(|line| line.process);
+        all.filter(|process| lives(*process)).collect()
+    }
+
+    /// What was alive when the command of a later tenure began, or wrote afterwards: roles, and how often.
+    pub(crate) fn overlaps(&self) -> BTreeMap<String, usize> {
+        let lines = self.lines();
+        let mut found = BTreeMap::new();
+        for line in &lines {
+            if let Some(beside) = line.what.strip_prefix("beside ") {
+                *found.entry(beside.split(' ').next().unwrap().to_owned()).or_default() += 1;
+            }
+        }
+        let mut began: BTreeMap<u64, u64> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line.what == "begin" && line.role == "main") {
+            began.insert(line.token, line.at);
+        }
+        for line in &lines {
+            let mut later = began.range(line.token + 1..);
+            if later.any(|(_, at)| *at <= line.at) {
+                *found.entry(line.role.clone()).or_default() += 1;
+            }
+        }
+        found
+    }
+
+    /// Nothing of a command was alive beside the command of a later tenure, and there were so many tenures.
+    pub(crate) fn assert_excluded(&self, tenures: usize) {
+        assert_eq!(self.overlaps(), BTreeMap::new());
+        let begun = self.begins("main").len();
+        assert!(begun >= tenures, "{begun} tenures are too few to say anything");
+    }
+}
+
+/// The judge finds what it is for.
+#[test]
+fn overlaps_are_found() {
+    let place = super::hosts::Place::new();
+    let journal = Journal(place.file("journal"));
+    let judge = |text: &str| {
+        fs::write(&journal.0, text).unwrap();
+        journal.overlaps()
+    };
+    let of = |role: &str| BTreeMap::from([(role.to_owned(), 1)]);
+    assert_eq!(
+        judge("1 main 7 10 0 begin\n2 main 7 10 0 beat\n3 main 8 11 0 begin\n"),
+        BTreeMap::new()
+    );
+    assert_eq!(
+        judge("1 main 7 10 0 begin\n3 main 8 11 0 begin\n4 forked 7 12 0 beat\n"),
+        of("forked")
+    );
+    assert_eq!(
+        judge("1 main 7 10 0 begin\n3 main 8 11 0 beside main 10\n4 main 8 11 0 begin\n"),
+        of("main")
+    );
+}

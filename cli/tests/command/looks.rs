@@ -1,0 +1,65 @@
+//! `tenure status` and `tenure handover`.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::exclusion::Election;
+use super::hosts::{Host, Place, wait_until};
+
+fn leads(place: &Place, name: &str, arguments: &[&str]) -> Host {
+    let mut command = place.tenure();
+    command.args(["run", "job", "--name", name]).args(arguments).args(["--", "sleep", "600"]);
+    let host = Host::start(&mut command);
+    wait_until("a leader", || place.status(&["status", "job"]) == 0);
+    host
+}
+
+#[test]
+fn status_says_who_leads() {
+    let place = Place::new();
+    assert_eq!(place.status(&["status", "job"]), 1);
+    let mut host = leads(&place, "host-a", &[]);
+    let output = place.output(&["status", "job", "other", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "the other one has no leader");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["key"], &lines[0]["leader"]["name"]), (&"job".into(), &"host-a".into()));
+    assert_eq!((&lines[1]["key"], &lines[1]["leader"]), (&"other".into(), &Value::Null));
+    let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
+    assert!(words.starts_with("job: host-a leads, token "), "{words}");
+    host.signal(Signal::SIGTERM);
+    host.ends();
+    assert_eq!(place.status(&["status", "job", "--wait-for", "none"]), 0);
+}
+
+#[test]
+fn status_waits_for_a_leader() {
+    let place = Place::new();
+    assert_eq!(place.status(&["status", "job", "--wait-for", "leader", "--timeout", "200ms"]), 1);
+    let mut waits = Host::start(place.tenure().args(["status", "job", "--wait-for", "host-a"]));
+    let _host = leads(&place, "host-a", &[]);
+    assert_eq!(waits.ends(), Some(0));
+    let not_met = ["status", "job", "--wait-for", "host-b", "--timeout", "200ms"];
+    assert_eq!(place.status(&not_met), 1);
+}
+
+#[test]
+fn handover_names_the_next_leader() {
+    let election = Election::in_a_file();
+    let place = &election.place;
+    assert_eq!(place.status(&["handover", "job"]), 1, "no candidate leads");
+    let start = |name| Host::start(&mut election.command(&["--name", name], &[]));
+    let first = start("host-a");
+    let leader = election.journal.next_after(0);
+    let nobody = place.output(&["handover", "job", "--to", "host-z", "--timeout", "1s"]);
+    assert_eq!(nobody.status.code(), Some(75));
+    let others = [start("host-b"), start("host-c")];
+    let handover = place.output(&["handover", "job", "--to", "host-c", "--timeout", "60s"]);
+    assert_eq!(handover.status.code(), Some(0), "{}", String::from_utf8_lossy(&handover.stderr));
+    let next = election.journal.next_after(leader.token);
+    let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
+    assert!(words.starts_with("job: host-c leads"), "{words}");
+    assert!(next.token > leader.token);
+    election.journal.assert_excluded(2);
+    drop((first, others));
+}

@@ -1,0 +1,257 @@
+//! `tenure run` with one host: statuses, signals, the environment, warnings.
+
+use std::fs;
+use std::process::{Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::hosts::{Host, Place, wait_until};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn shell(place: &Place, script: &str) -> Output {
+    place.output(&["run", "job", "--", "sh", "-c", script])
+}
+
+#[test]
+fn the_status_is_that_of_the_command() {
+    let place = Place::new();
+    for (script, status) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        assert_eq!(shell(&place, script).status.code(), Some(status), "{script}");
+    }
+    assert_eq!(place.status(&["run", "job", "--once", "--", "false"]), 1);
+    let missing = place.output(&["run", "job", "--", "/no/such/command"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(text(&missing.stderr).contains("/no/such/command can't be run: No such file"));
+    assert_eq!(place.status(&["run", "job", "--", "/etc/passwd"]), 126);
+}
+
+#[test]
+fn usage_is_refused_by_name() {
+    let place = Place::new();
+    for arguments in [
+        &["run", "job"][..],
+        &["run", "--", "true"],
+        &["run", "job", "--wait", "soon", "--", "true"],
+        &["run", "job", "--try", "--wait", "1s", "--", "true"],
+        &["run", "job", "--store", "mysql://host", "--", "true"],
+        &["run", "", "--", "true"],
+        &["run", "job", "--store-file", "/no/such/file", "--", "true"],
+        &["status"],
+        &["nonsense"],
+    ] {
+        let output = place.output(arguments);
+        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {}", text(&output.stderr));
+        assert!(!output.stderr.is_empty());
+    }
+    let mut command = place.tenure();
+    command.env("TENURE_STOP_MARGIN", "1ms").args(["run", "job", "--", "true"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(64));
+    assert!(
+        text(&output.stderr).contains("set TENURE_STOP_MARGIN to 100ms"),
+        "{}",
+        text(&output.stderr)
+    );
+    for help in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        assert_eq!(place.status(help), 0, "{help:?}");
+    }
+}
+
+#[test]
+fn a_store_that_can_not_be_used_has_a_status() {
+    let place = Place::new();
+    let unreachable = ["--store", "redis://127.0.0.1:1"];
+    let run = |options: &[&str]| {
+        place.status(&[&["run", "job"], &unreachable[..], options, &["--", "true"]].concat())
+    };
+    assert_eq!(run(&["--try"]), 69);
+    assert_eq!(run(&["--wait", "300ms"]), 69);
+    assert_eq!(
+        place.status(&[&["status", "job", "--timeout", "300ms"], &unreachable[..]].concat()),
+        2
+    );
+    assert_eq!(
+        place.status(&[&["handover", "job", "--timeout", "5s"], &unreachable[..]].concat()),
+        69
+    );
+}
+
+#[test]
+fn another_leader_has_a_status() {
+    let place = Place::new();
+    let marker = place.file("runs");
+    let script = format!("touch {}; exec sleep 600", marker.display());
+    let mut leader = Host::start(place.tenure().args(["run", "job", "--", "sh", "-c", &script]));
+    wait_until("the command", || marker.exists());
+    for options in [&["--try"][..], &["--wait", "0"], &["--wait", "200ms"]] {
+        let output = place.output(&[&["run", "job"], options, &["--", "true"]].concat());
+        assert_eq!(output.status.code(), Some(75), "{options:?}");
+    }
+    // Other elections are not concerned.
+    assert_eq!(place.status(&["run", "other", "--try", "--", "true"]), 0);
+    leader.signal(Signal::SIGTERM);
+    assert_eq!(leader.ends(), Some(143));
+    assert_eq!(place.status(&["run", "job", "--try", "--", "true"]), 0);
+}
+
+#[test]
+fn the_command_has_its_election_and_no_secrets() {
+    let place = Place::new();
+    let mut command = place.tenure();
+    command.env("TENURE_STORE", format!("sqlite://{}", place.file("own.db").display()));
+    command.env("TENURE_TTL", "2s").env("TENURE_METADATA", "secret").env("OTHER", "kept");
+    // The environment of the guard, which the command's parent is, has none either.
+    let script = "env; tr '\\0' '\\n' < /proc/$PPID/environ | sed 's/^/guard /'";
+    command.args(["run", "job", "--name", "host-a", "--", "sh", "-c", script]);
+    let output = command.output().unwrap();
+    let output = text(&output.stdout);
+    let ours: Vec<&str> = output.lines().filter(|line| line.contains("TENURE_")).collect();
+    assert!(ours.contains(&"TENURE_KEY=job") && ours.contains(&"TENURE_NAME=host-a"), "{ours:?}");
+    let token = ours.iter().find_map(|line| line.strip_prefix("TENURE_TOKEN=")).unwrap();
+    assert!(token.parse::<u64>().unwrap() > 0);
+    assert_eq!(ours.len(), 5, "three, and two of the guard: {ours:?}");
+    assert!(
+        output.contains("OTHER=kept") && !output.contains("sqlite:") && !output.contains("secret")
+    );
+}
+
+#[test]
+fn a_password_on_the_command_line_is_warned_of() {
+    let place = Place::new();
+    let file = place.file("url");
+    fs::write(&file, "redis://:hunter2@127.0.0.1:1\n").unwrap();
+    let named = place.output(&[
+        "run",
+        "job",
+        "--try",
+        "--store-file",
+        file.to_str().unwrap(),
+        "--",
+        "true",
+    ]);
+    let given = place.output(&[
+        "run",
+        "job",
+        "--try",
+        "--store",
+        "redis://:hunter2@127.0.0.1:1",
+        "--",
+        "true",
+    ]);
+    assert_eq!((named.status.code(), given.status.code()), (Some(69), Some(69)));
+    assert!(!text(&named.stderr).contains("--store-file, or into TENURE_STORE"));
+    let said = text(&given.stderr);
+    assert!(said.contains("has a password in it") && !said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn input_and_output_are_those_of_the_command() {
+    let place = Place::new();
+    let mut command = place.tenure();
+    command.args(["run", "job", "--", "tr", "a-z", "A-Z"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hello").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("HELLO", Some(0)));
+}
+
+/// A command that says which signals it was sent, until SIGUSR2.
+fn listener(place: &Place) -> (Host, std::path::PathBuf) {
+    let said = place.file("said");
+    let traps: String = ["HUP", "INT", "QUIT", "TERM", "USR1"]
+        .map(|name| format!("trap 'echo {name} >> {}' {name}; ", said.display()))
+        .concat();
+    let script = format!(
+        "{traps} trap 'exit 5' USR2; echo ready >> {}; while :; do sleep 0.01; done",
+        said.display()
+    );
+    let command = ["run", "job", "--stop-grace", "1h", "--", "bash", "-c", &script];
+    let host = Host::start(place.tenure().args(command));
+    wait_until("the command", || said.exists());
+    (host, said)
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let place = Place::new();
+    let (mut host, said) = listener(&place);
+    for (signal, name) in [
+        (Signal::SIGUSR1, "USR1"),
+        (Signal::SIGHUP, "HUP"),
+        (Signal::SIGINT, "INT"),
+        (Signal::SIGQUIT, "QUIT"),
+        (Signal::SIGTERM, "TERM"),
+    ] {
+        host.signal(signal);
+        wait_until(name, || fs::read_to_string(&said).unwrap().lines().any(|line| line == name));
+    }
+    assert!(!host.has_ended());
+    host.signal(Signal::SIGUSR2);
+    assert_eq!(host.ends(), Some(5));
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed() {
+    let place = Place::new();
+    let marker = place.file("runs");
+    let script = format!("trap '' TERM; touch {}; while :; do sleep 0.1; done", marker.display());
+    let arguments = ["run", "job", "--stop-grace", "300ms", "--", "sh", "-c", &script];
+    let mut host = Host::start(place.tenure().args(arguments));
+    wait_until("the command", || marker.exists());
+    host.signal(Signal::SIGTERM);
+    assert_eq!(host.ends(), Some(137));
+    // The lease was given back.
+    assert_eq!(place.status(&["run", "job", "--try", "--", "true"]), 0);
+}
+
+#[test]
+fn a_host_that_waits_ends_by_signals() {
+    let place = Place::new();
+    let mut leader = Host::start(place.tenure().args(["run", "job", "--", "sleep", "600"]));
+    wait_until("a leader", || place.status(&["status", "job"]) == 0);
+    for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+        let mut waits = Host::start(place.tenure().args(["run", "job", "--", "true"]));
+        thread::sleep(Duration::from_millis(300));
+        waits.signal(signal);
+        assert_eq!(waits.ends(), Some(status));
+    }
+    leader.signal(Signal::SIGINT);
+    assert_eq!(leader.ends(), Some(130));
+}
+
+#[test]
+fn nothing_outlives_the_command() {
+    let place = Place::new();
+    let file = place.file("processes");
+    let script = format!(
+        "sleep 600 & echo $! > {0}; setsid sleep 600 & echo $! >> {0}; exit 3",
+        file.display()
+    );
+    assert_eq!(shell(&place, &script).status.code(), Some(3));
+    for process in fs::read_to_string(&file).unwrap().lines() {
+        assert!(!super::hosts::lives(process.parse().unwrap()), "{process}");
+    }
+}
+
+#[test]
+fn a_loss_ends_a_command_that_runs_once() {
+    let place = Place::new();
+    let marker = place.file("runs");
+    let script = format!("touch {}; exec sleep 600", marker.display());
+    let mut command = place.tenure();
+    command.env("TENURE_TTL", "2s").args(["run", "job", "--once", "--", "sh", "-c", &script]);
+    let mut host = Host::start(&mut command);
+    wait_until("the command", || marker.exists());
+    // A pause of the supervisor that is longer than its lease.
+    host.signal(Signal::SIGSTOP);
+    thread::sleep(Duration::from_secs(3));
+    host.signal(Signal::SIGCONT);
+    assert_eq!(host.ends(), Some(76));
+}

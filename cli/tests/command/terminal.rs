@@ -1,0 +1,1 @@
+//! A terminal, by `script` of util-linux.
