@@ -25,6 +25,8 @@ const NETWORK: Known = NotRun("it needs the network, or the address of the repos
 const CLUSTER: Known = NotRun("it needs a cluster of the user's");
 const BY_HAND: Known = NotRun("it takes minutes to hours, and people read its result");
 const OF_THE_READER: Known = NotRun("it is about the reader's own package");
+const OF_THE_COMMAND: Known =
+    RunBy("cli/tests/command/page.rs", "fn every_command_of_the_page_works_with_redis");
 const NEXTEST: Known = RunBy("scripts/test", "cargo nextest run \"${all[@]}\" --profile test ");
 
 /// The reviewed list. An entry that no page has any more fails the test.
@@ -46,6 +48,15 @@ const LIST: &[(&str, Known)] = &[
     ("cargo nextest run -p tenure-core", NEXTEST),
     ("cargo nextest run -p tenure --features redis", NEXTEST),
     ("cargo nextest run -p tenure-tests -E 'test(redis)'", NEXTEST),
+    ("cargo nextest run -p tenure-cli", NEXTEST),
+    ("cargo install --git URL-OF-THIS-REPOSITORY tenure-cli", NETWORK),
+    ("tenure run nightly -- ./job", OF_THE_COMMAND),
+    ("TENURE_STORE=redis://10.0.0.7:6379 tenure run nightly -- ./job", OF_THE_COMMAND),
+    ("tenure run nightly --store-file store.url -- ./job", OF_THE_COMMAND),
+    ("tenure status nightly", OF_THE_COMMAND),
+    ("tenure status nightly other --json", OF_THE_COMMAND),
+    ("tenure status nightly --wait-for leader --timeout 1m", OF_THE_COMMAND),
+    ("tenure handover nightly --to web-2", OF_THE_COMMAND),
     ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",

@@ -53,6 +53,17 @@ impl Journal {
         found.unwrap()
     }
 
+    /// The same for the newest command that lives: there may have been several meanwhile.
+    pub(crate) fn leads_after(&self, token: u64) -> Line {
+        let mut found = None;
+        wait_until("a command that lives under a later tenure", || {
+            let newest = self.begins("main").into_iter().max_by_key(|line| line.token);
+            found = newest.filter(|line| line.token > token && lives(line.process));
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
     /// Waits until processes of that role and tenure have begun.
     pub(crate) fn begun(&self, role: &str, token: u64) -> Line {
         let mut found = None;

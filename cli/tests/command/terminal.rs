@@ -1,1 +1,88 @@
-//! A terminal, by `script` of util-linux.
+//! A terminal, by `script` of util-linux: the command reads it, and Ctrl-C and Ctrl-Z reach the command.
+
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use super::hosts::{Place, wait_until};
+
+/// A shell with a terminal of its own.
+struct Terminal {
+    script: Child,
+    keys: ChildStdin,
+    place: Place,
+}
+
+impl Terminal {
+    /// Bash with job control, which runs these lines.
+    fn open() -> Self {
+        let place = Place::new();
+        let tenure = env!("CARGO_BIN_EXE_tenure");
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--command", "bash --norc -i", "/dev/null"]);
+        script.env("XDG_STATE_HOME", place.file("state")).env("T", tenure).env("D", place.file(""));
+        let mut script = script
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let keys = script.stdin.take().unwrap();
+        Self { script, keys, place }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.keys.write_all(text.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits for a file that a line has made, and its text.
+    fn sees(&self, file: &str) -> String {
+        let path = self.place.file(file);
+        wait_until(file, || std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
+        std::fs::read_to_string(&path).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+#[test]
+fn the_command_reads_the_terminal() {
+    let mut terminal = Terminal::open();
+    terminal.types("$T run job -- sh -c 'echo > $D/ready; read line; echo \"got $line\" > $D/read; exit 3'; echo $? > $D/status\n");
+    terminal.sees("ready");
+    terminal.types("hello\n");
+    assert_eq!(terminal.sees("read"), "got hello");
+    assert_eq!(terminal.sees("status"), "3");
+}
+
+#[test]
+fn ctrl_c_ends_the_command() {
+    let mut terminal = Terminal::open();
+    terminal.types("$T run job -- sh -c 'echo > $D/ready; exec sleep 600'\n");
+    terminal.sees("ready");
+    terminal.types("\x03");
+    // The shell has its terminal again.
+    terminal.types("echo $? > $D/status\n");
+    assert_eq!(terminal.sees("status"), "130");
+}
+
+#[test]
+fn ctrl_z_and_fg_continue_the_command() {
+    let mut terminal = Terminal::open();
+    terminal
+        .types("$T run job -- sh -c 'echo > $D/ready; read line; echo \"got $line\" > $D/read'\n");
+    terminal.sees("ready");
+    terminal.types("\x1a");
+    terminal.types("jobs -s > $D/jobs; echo >> $D/jobs\n");
+    assert!(terminal.sees("jobs").contains("Stopped"));
+    terminal.types("fg\n");
+    terminal.types("hello\n");
+    assert_eq!(terminal.sees("read"), "got hello");
+    terminal.types("echo $? > $D/status\n");
+    assert_eq!(terminal.sees("status"), "0");
+}
