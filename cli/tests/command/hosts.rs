@@ -103,6 +103,10 @@ pub(crate) fn lives(process: i32) -> bool {
     stat(process).is_some_and(|words| !matches!(words[0].as_str(), "Z" | "X"))
 }
 
+pub(crate) fn is_stopped(process: i32) -> bool {
+    stat(process).is_some_and(|words| words[0] == "T")
+}
+
 pub(crate) fn parent(process: i32) -> Option<i32> {
     stat(process)?[1].parse().ok()
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::hosts::{Place, wait_until};
+use super::hosts::{Place, is_stopped, parent, wait_until};
 
 /// A shell with a terminal of its own.
 struct Terminal {
@@ -74,10 +74,14 @@ fn ctrl_c_ends_the_command() {
 #[test]
 fn ctrl_z_and_fg_continue_the_command() {
     let mut terminal = Terminal::open();
-    terminal
-        .types("$T run job -- sh -c 'echo > $D/ready; read line; echo \"got $line\" > $D/read'\n");
-    terminal.sees("ready");
+    terminal.types(
+        "$T run job -- sh -c 'echo $PPID > $D/ready; read line; echo \"got $line\" > $D/read'\n",
+    );
+    let guard = terminal.sees("ready").parse().unwrap();
     terminal.types("\x1a");
+    let supervisor = parent(guard).unwrap();
+    wait_until("the stop", || is_stopped(supervisor));
+    assert!(!is_stopped(guard));
     terminal.types("jobs -s > $D/jobs; echo >> $D/jobs\n");
     assert!(terminal.sees("jobs").contains("Stopped"));
     terminal.types("fg\n");
