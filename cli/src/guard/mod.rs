@@ -9,7 +9,8 @@
 //! | the supervisor is killed | the guard, at the socket's end |
 //! | the supervisor is paused | the guard: SIGTERM at `term_at`, SIGKILL at `kill_at` |
 //! | the guard is killed | its child by the parent's death signal; the supervisor kills the rest, which it inherits |
-//! | the guard is paused | the supervisor after `kill_at`; the kernel kills the guard at `hard_at`, as above |
+//! | the guard is paused | it hears of no renewal, so the kernel kills it at the last `hard_at` that it knows; then as above |
+//! | the guard is late, and the lease is not renewed | the supervisor, soon after `kill_at` |
 //! | both are paused | the kernel kills the guard at `hard_at`; its child dies by the parent's death signal |
 //! | the guard is paused or killed between spawn and report | as above: the shim has its death signal before the command runs |
 //!

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -168,10 +168,25 @@ fn is_ours(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"TENURE_")
 }
 
-fn has_ended(process: Pid) -> bool {
-    match waitid(Id::Pid(process), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
+fn has_ended(guard: Pid) -> bool {
+    // In a container, orphans of all kinds become children of the first process. Elsewhere, other children than the guard are
+    // those of libraries, which wait for them.
+    if getpid().as_raw() == 1 {
+        reap_others(guard);
+    }
+    match waitid(Id::Pid(guard), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
         Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => false,
         Ok(_) | Err(_) => true,
+    }
+}
+
+fn reap_others(guard: Pid) {
+    let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+    while let Ok(status) = waitid(Id::All, ended | WaitPidFlag::WNOWAIT) {
+        match status.pid() {
+            Some(other) if other != guard => drop(waitid(Id::Pid(other), ended)),
+            Some(_) | None => return,
+        }
     }
 }
 

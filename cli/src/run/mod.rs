@@ -120,20 +120,26 @@ enum Waited {
 
 impl Supervisor {
     async fn run(mut self, patience: Patience) -> Result<u8, Failure> {
-        let mut patience = patience;
-        let status = loop {
+        let status = self.serve(patience).await;
+        self.leave().await;
+        status
+    }
+
+    /// Runs the command under one tenure after the other, until there is a reason to end.
+    async fn serve(&mut self, mut patience: Patience) -> Result<u8, Failure> {
+        loop {
             let tenure = match self.wait_for_lead(patience).await? {
                 Waited::Leading(tenure) => tenure,
-                Waited::Signal(signal) => break Ok(ended_by(signal)),
-                Waited::NotLeading(failure) => break Err(failure),
+                Waited::Signal(signal) => return Ok(ended_by(signal)),
+                Waited::NotLeading(failure) => return Err(failure),
             };
             patience = Patience::Endless;
             match self.lead(tenure).await? {
-                End::Itself(ending) => break Ok(ending.exit_code()),
-                End::Lost if self.once => break Ok(LOST),
+                End::Itself(ending) => return Ok(ending.exit_code()),
+                End::Lost if self.once => return Ok(LOST),
                 End::Lost => {
                     if let Some(signal) = self.asked_to_end {
-                        break Ok(ended_by(signal));
+                        return Ok(ended_by(signal));
                     }
                     tracing::warn!(
                         "the command was ended, since the lead was lost; it starts again with the next lead"
@@ -145,12 +151,10 @@ impl Supervisor {
                 }
                 End::Failed(error) => {
                     let error = std::io::Error::from_raw_os_error(error);
-                    break Err(Failure::system(format!("no process for the command: {error}")));
+                    return Err(Failure::system(format!("no process for the command: {error}")));
                 }
             }
-        };
-        self.leave().await;
-        status
+        }
     }
 
     async fn wait_for_lead(&mut self, patience: Patience) -> Result<Waited, Failure> {

@@ -144,7 +144,7 @@ fn forks_end_with_the_guard() {
     election.journal.assert_excluded(2);
 }
 
-/// The supervisor does not wait for the kernel, and nothing that the guard leaves goes on.
+/// It hears of no renewal, so the kernel kills it, and the supervisor what it leaves.
 #[test]
 fn a_paused_guard_is_no_leader() {
     let (election, _hosts, leader) = led(&["ignore-term", "fork", "detach"]);

@@ -198,6 +198,26 @@ fn signals_reach_the_command() {
 }
 
 #[test]
+fn an_ignored_signal_stays_ignored() {
+    let place = Place::new();
+    let marker = place.file("runs");
+    let mut command = std::process::Command::new("sh");
+    let script = format!(
+        "trap '' HUP; exec {} run job -- sh -c 'kill -HUP $$; touch {}; exec sleep 600'",
+        env!("CARGO_BIN_EXE_tenure"),
+        marker.display()
+    );
+    command.args(["-c", &script]).env("XDG_STATE_HOME", place.file("state"));
+    let mut host = Host::start(&mut command);
+    wait_until("the command", || marker.exists());
+    host.signal(Signal::SIGHUP);
+    thread::sleep(Duration::from_millis(200));
+    assert!(!host.has_ended());
+    host.signal(Signal::SIGTERM);
+    assert_eq!(host.ends(), Some(143));
+}
+
+#[test]
 fn a_command_that_ignores_sigterm_is_killed() {
     let place = Place::new();
     let marker = place.file("runs");
