@@ -79,6 +79,32 @@ fn redis_hands_over_by_sigterm() {
     hand_over_by_sigterm(&Election::at_redis());
 }
 
+/// The lease is given back only when nothing of the command is left, however long that takes.
+#[test]
+fn redis_waits_for_a_slow_end() {
+    let election = Election::at_redis();
+    let start = || {
+        let heartbeat = ["ignore-term", "fork", "detach"];
+        Host::start(&mut election.command(&["--stop-grace", "500ms"], &heartbeat))
+    };
+    let mut hosts = vec![start(), start()];
+    let mut token = 0;
+    for _ in 0..3 {
+        let leader = election.journal.next_after(token);
+        token = leader.token;
+        election.journal.begun("detached", token);
+        let guard = super::hosts::parent(leader.process).unwrap();
+        let supervisor = super::hosts::parent(guard).unwrap();
+        let index = hosts.iter().position(|host| host.id() == supervisor).unwrap();
+        let mut host = hosts.remove(index);
+        host.signal(Signal::SIGTERM);
+        assert_eq!(host.ends(), Some(128 + 9), "it was killed");
+        hosts.push(start());
+    }
+    election.journal.next_after(token);
+    election.journal.assert_excluded(4);
+}
+
 #[test]
 fn waiting_hosts_run_nothing() {
     let election = Election::in_a_file();
