@@ -25,16 +25,16 @@ pub(crate) struct Arguments {
 pub(crate) enum What {
     /// Run a command only while this host leads.
     ///
-    /// Waits until this host leads, and runs the command. When the command ends by itself, the lead is given back, and
-    /// tenure ends with the command's status. When the lead is lost, the command is ended in time, and tenure waits for the
-    /// lead again.
+    /// Waits until this host leads, and runs the command. When the command ends by itself, the lead is given back,
+    /// and tenure ends with the command's status. When the lead is lost, the command is ended in time, and tenure
+    /// waits for the lead again.
     ///
-    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME. All other variables that begin with TENURE_
-    /// are removed from it.
+    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME. All other variables that begin with
+    /// TENURE_ are removed from it.
     ///
-    /// Statuses: the command's; 128 and its number for a signal; 64 wrong usage; 69 the store can't be used; 71 no process
-    /// could be made; 75 another host leads (--try, --wait); 76 the lead was lost (--once); 126 and 127 the command can't
-    /// be run, or was not found.
+    /// Statuses: the command's; 128 and its number for a signal; 64 wrong usage; 69 the store can't be used; 71 no
+    /// process could be made; 75 another host leads (--try, --wait); 76 the lead was lost (--once); 126 and 127 the
+    /// command can't be run, or was not found.
     Run(Run),
     /// Show who leads.
     ///
@@ -54,8 +54,8 @@ pub(crate) enum What {
 pub(crate) struct At {
     /// The store's URL, such as redis://10.0.0.7:6379.
     ///
-    /// Without it: the file of --store-file, else TENURE_STORE and the variables beside it, else a file of this user on this
-    /// host. Other users can read command lines: give a URL with a password by --store-file or TENURE_STORE.
+    /// Without it: the file of --store-file, else TENURE_STORE and the variables beside it, else a file of this user
+    /// on this host. Other users can read command lines: give a URL with a password by --store-file or TENURE_STORE.
     #[arg(long, value_name = "URL", conflicts_with = "store_file")]
     pub(crate) store: Option<String>,
     /// A file with the store's URL in it.

@@ -64,8 +64,8 @@ fn own_file() -> Result<AnyStore, Failure> {
         ))
     };
     make_folder(&file).map_err(failed)?;
-    // The file of one user on one host is new once. A wait for leaders that a lost file might have had would be the first
-    // thing that a new user sees; the page says that the file must not be deleted under a command.
+    // The file of one user on one host is new once. A wait for leaders that a lost file might have had would be the
+    // first thing that a new user sees; the page says that the file must not be deleted under a command.
     Ok(AnyStore::new(Sqlite::new(SqliteConfig::new(file).trust_empty_store(true))))
 }
 
@@ -89,8 +89,8 @@ fn own_path() -> Result<PathBuf, Failure> {
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let state = state.ok_or_else(|| {
         Failure::usage(
-            "no store is named, and neither XDG_STATE_HOME nor HOME is a folder for one: set TENURE_STORE to the store's \
-             URL, such as redis://127.0.0.1:6379",
+            "no store is named, and neither XDG_STATE_HOME nor HOME is a folder for one: set TENURE_STORE to the \
+             store's URL, such as redis://127.0.0.1:6379",
         )
     })?;
     Ok(state.join("tenure").join("elections.db"))

@@ -1,7 +1,7 @@
 //! What the supervisor and its guard tell each other: lines of text over a pair of sockets, in order.
 //!
-//! The command, its environment and its key are not among them: the guard has them from its own start, so that every message
-//! is short and fits into the socket's buffer.
+//! The command, its environment and its key are not among them: the guard has them from its own start, so that every
+//! message is short and fits into the socket's buffer.
 
 use std::time::Duration;
 

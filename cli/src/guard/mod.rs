@@ -1,8 +1,8 @@
 //! The guard: the parent of the command, which kills the command's group in time.
 //!
-//! **Problem**: the process that renews the lease may be paused or killed. Then it can't end the command, and another host
-//! may lead before it runs again. So this second process of the same program knows nothing but the deadlines, which it
-//! learns with each renewal, and the end of its socket, which is the end of the supervisor.
+//! **Problem**: the process that renews the lease may be paused or killed. Then it can't end the command, and another
+//! host may lead before it runs again. So this second process of the same program knows nothing but the deadlines,
+//! which it learns with each renewal, and the end of its socket, which is the end of the supervisor.
 //!
 //! | what is paused or killed | what ends the command, and when |
 //! |---|---|

@@ -86,7 +86,8 @@ impl<'a> Shell<'a> {
 
     fn run(&mut self) -> io::Result<()> {
         while !self.over {
-            // What was said counts before what the clock says: a renewal that lay here while this process was paused holds.
+            // What was said counts before what the clock says: a renewal that lay here while this process was paused
+            // holds.
             self.read_orders()?;
             self.look_at_children()?;
             self.feed(Input::Wake)?;

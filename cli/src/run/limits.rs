@@ -9,11 +9,11 @@ use crate::guard::{Deadlines, deadlines};
 
 /// The times of one candidate that decide when its command ends.
 ///
-/// **Why the command is gone in time**: while a tenure holds, and while its work drains, no other candidate can be granted the
-/// lease before [`Tenure::drain_until`](tenure::Tenure::drain_until), by this host's boot clock, under the assumption on
-/// the rates of clocks that the library states. `kill_at` is a stop margin before that (while the tenure holds, it is the
-/// end of the claim), and `hard_at` half a margin. All of them are instants of that clock, and don't move by themselves: a
-/// guard that is told a deadline needs to know nothing else.
+/// **Why the command is gone in time**: while a tenure holds, and while its work drains, no other candidate can be
+/// granted the lease before [`Tenure::drain_until`](tenure::Tenure::drain_until), by this host's boot clock, under
+/// the assumption on the rates of clocks that the library states. `kill_at` is a stop margin before that (while the
+/// tenure holds, it is the end of the claim), and `hard_at` half a margin. All of them are instants of that clock,
+/// and don't move by themselves: a guard that is told a deadline needs to know nothing else.
 ///
 /// **Not guaranteed**: that the kernel carries out a kill within half a stop margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,8 +75,8 @@ impl Guard {
         })
     }
 
-    /// Tells it to the guard. A guard that has not read for so long that the socket is full is paused, or gone: the kernel
-    /// kills it at the deadline that it knows.
+    /// Tells it to the guard. A guard that has not read for so long that the socket is full is paused, or gone: the
+    /// kernel kills it at the deadline that it knows.
     pub(super) fn order(&self, order: Order) {
         let _ = self.socket.try_write(order.line().as_bytes());
     }
@@ -136,8 +136,8 @@ impl Guard {
 
     /// Kills the guard and everything that it has started, and waits until nothing of it is left.
     ///
-    /// Once the guard is dead, its children are this process's, those that have left the group too. So no other guard may be
-    /// there: it would be killed too.
+    /// Once the guard is dead, its children are this process's, those that have left the group too. So no other guard
+    /// may be there: it would be killed too.
     pub(super) async fn destroy(&mut self) {
         // The group at once and as a whole, so that none of it can fork away meanwhile.
         if let Some(group) = self.group.take() {
@@ -169,8 +169,8 @@ fn is_ours(name: &OsStr) -> bool {
 }
 
 fn has_ended(guard: Pid) -> bool {
-    // In a container, orphans of all kinds become children of the first process. Elsewhere, other children than the guard are
-    // those of libraries, which wait for them.
+    // In a container, orphans of all kinds become children of the first process. Elsewhere, other children than the
+    // guard are those of libraries, which wait for them.
     if getpid().as_raw() == 1 {
         reap_others(guard);
     }

@@ -1,13 +1,13 @@
 //! `tenure run`: the supervisor.
 //!
-//! It takes part in the election, tells its guard the deadlines with each renewal, and gives the lease back only when nothing
-//! of the command is left. Killing in time does not rest on it: see [`guard`](crate::guard).
+//! It takes part in the election, tells its guard the deadlines with each renewal, and gives the lease back only when
+//! nothing of the command is left. Killing in time does not rest on it: see [`guard`](crate::guard).
 
 mod limits;
 mod link;
-mod session;
 mod signals;
 mod terminal;
+mod work;
 
 use std::error::Error;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::exit::{Failure, LOST, SIGNALLED};
 use crate::place;
 use limits::Limits;
 use link::{FromGuard, Guard, Guarded};
-use session::End;
 use signals::{Signals, asks_to_end};
 use terminal::Terminal;
+use work::End;
 
 pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
     let builder = Candidate::builder(place::store(&options.at)?, &options.key);
@@ -214,6 +214,9 @@ impl Supervisor {
 
     /// Gives back what is held. Another signal ends that: then the lease ends by itself.
     async fn leave(&mut self) {
+        // Nothing of a command is left here; if something were, it would end before the lease does. The guard is
+        // reaped, since in a container no other process may do it.
+        let _ = tokio::time::timeout(GUARD_ENDS_WITHIN, self.guard.destroy()).await;
         tokio::select! {
             biased;
             _ = self.signals.next() => {}
@@ -221,8 +224,6 @@ impl Supervisor {
                 tracing::warn!("{error}");
             },
         }
-        // Reaped here, since in a container no other process may do it.
-        let _ = tokio::time::timeout(GUARD_ENDS_WITHIN, self.guard.destroy()).await;
     }
 }
 

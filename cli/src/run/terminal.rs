@@ -1,7 +1,7 @@
 //! The terminal, of which one group of processes at a time is in the foreground.
 //!
-//! The command's group is in the foreground while it runs, if this process's own was: so the command reads what is typed, and
-//! Ctrl-C and Ctrl-Z reach the command alone.
+//! The command's group is in the foreground while it runs, if this process's own was: so the command reads what is
+//! typed, and Ctrl-C and Ctrl-Z reach the command alone.
 
 use std::io::{self, IsTerminal};
 
@@ -36,8 +36,8 @@ impl Terminal {
         }
     }
 
-    /// Stops this process, as the command was stopped, so that the shell goes on. True if the command is to continue in that
-    /// group: this process was continued.
+    /// Stops this process, as the command was stopped, so that the shell goes on. True if the command is to continue
+    /// in that group: this process was continued.
     ///
     /// The lease is not renewed meanwhile: the guard kills the command when it ends.
     pub(super) fn stop_with_the_command(&mut self, group: i32) -> bool {

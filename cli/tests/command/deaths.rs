@@ -1,7 +1,8 @@
-//! The supervisor, the guard and the command are killed and paused, each alone and together: nothing of a command is alive
-//! when another host's command starts.
+//! The supervisor, the guard and the command are killed and paused, each alone and together: nothing of a command is
+//! alive when another host's command starts.
 //!
-//! `TENURE_TRIALS=1000 cargo test -p tenure-cli --test command -- deaths::trials --nocapture` makes more trials of each store.
+//! `TENURE_TRIALS=1000 cargo test -p tenure-cli --test command -- deaths::trials --nocapture` makes more trials of
+//! each store.
 
 use std::thread;
 use std::time::Duration;
@@ -75,9 +76,9 @@ fn strike(election: &Election, leader: &Line, victims: &[i32], fate: Fate) -> Li
 }
 
 /// The first command of an election of two hosts.
-fn led(heartbeat: &[&str]) -> (Election, Vec<Host>, Line) {
+fn led(kind: &[&str]) -> (Election, Vec<Host>, Line) {
     let election = Election::in_a_file();
-    let hosts = vec![election.host(heartbeat), election.host(heartbeat)];
+    let hosts = vec![election.host(kind), election.host(kind)];
     let leader = election.journal.next_after(0);
     (election, hosts, leader)
 }

@@ -30,24 +30,19 @@ impl Election {
         Self { redis: Some(RedisServer::start().unwrap()), ..Self::in_a_file() }
     }
 
-    /// `tenure run`, with options of its own and of the heartbeat.
-    pub(crate) fn command(&self, options: &[&str], heartbeat: &[&str]) -> Command {
+    /// `tenure run`, with options of its own and of the command.
+    pub(crate) fn command(&self, options: &[&str], kind: &[&str]) -> Command {
         let mut command = self.place.tenure();
         command.env("TENURE_TTL", format!("{}ms", TTL.as_millis())).args(["run", "job"]);
         if let Some(redis) = &self.redis {
             command.env("TENURE_STORE", redis.url());
         }
-        command
-            .args(options)
-            .arg("--")
-            .arg(example("heartbeat"))
-            .arg(&self.journal.0)
-            .args(heartbeat);
+        command.args(options).arg("--").arg(example("alive")).arg(&self.journal.0).args(kind);
         command
     }
 
-    pub(crate) fn host(&self, heartbeat: &[&str]) -> Host {
-        Host::start(&mut self.command(&[], heartbeat))
+    pub(crate) fn host(&self, kind: &[&str]) -> Host {
+        Host::start(&mut self.command(&[], kind))
     }
 }
 
@@ -84,8 +79,8 @@ fn redis_hands_over_by_sigterm() {
 fn redis_waits_for_a_slow_end() {
     let election = Election::at_redis();
     let start = || {
-        let heartbeat = ["ignore-term", "fork", "detach"];
-        Host::start(&mut election.command(&["--stop-grace", "500ms"], &heartbeat))
+        let kind = ["ignore-term", "fork", "detach"];
+        Host::start(&mut election.command(&["--stop-grace", "500ms"], &kind))
     };
     let mut hosts = vec![start(), start()];
     let mut token = 0;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::hosts::{lives, wait_until};
 
-/// The file of `heartbeat`.
+/// The file of the example `alive`.
 pub(crate) struct Journal(pub(crate) PathBuf);
 
 /// A line of it.
@@ -121,11 +121,11 @@ fn overlaps_are_found() {
     };
     let of = |role: &str| BTreeMap::from([(role.to_owned(), 1)]);
     assert_eq!(
-        judge("1 main 7 10 0 begin\n2 main 7 10 0 beat\n3 main 8 11 0 begin\n"),
+        judge("1 main 7 10 0 begin\n2 main 7 10 0 alive\n3 main 8 11 0 begin\n"),
         BTreeMap::new()
     );
     assert_eq!(
-        judge("1 main 7 10 0 begin\n3 main 8 11 0 begin\n4 forked 7 12 0 beat\n"),
+        judge("1 main 7 10 0 begin\n3 main 8 11 0 begin\n4 forked 7 12 0 alive\n"),
         of("forked")
     );
     assert_eq!(

@@ -1,8 +1,8 @@
-//! A command for tests: says with each heartbeat that it is alive, so that its true end is seen.
+//! A command for tests: says every 2 ms that it is alive, so that its true end is seen.
 //!
-//! `heartbeat FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT` to the file until it
-//! is killed, with the boot clock's nanoseconds and the begin of the process as the kernel has it. When it begins, it looks
-//! for processes of earlier lines that are alive still, and says so.
+//! `alive FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT` to the file
+//! until it is killed, with the boot clock's nanoseconds and the begin of the process as the kernel has it. When it
+//! begins, it looks for processes of earlier lines that are alive still, and says so.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -13,24 +13,24 @@ use std::time::Duration;
 use nix::sys::signal::{SigSet, Signal};
 use nix::time::{ClockId, clock_gettime};
 
-const BETWEEN_BEATS: Duration = Duration::from_millis(2);
+const BETWEEN_LINES: Duration = Duration::from_millis(2);
 
 #[expect(clippy::zombie_processes, reason = "they are to outlive this process")]
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [this, file, options @ ..] = &arguments[..] else { panic!("heartbeat FILE [OPTION]..") };
+    let [this, file, options @ ..] = &arguments[..] else { panic!("alive FILE [OPTION]..") };
     let has = |option: &str| options.iter().any(|one| one == option);
     if has("ignore-term") {
         SigSet::from(Signal::SIGTERM).thread_block().expect("a signal can be blocked");
     }
     let role = options.iter().find_map(|option| option.strip_prefix("as-")).unwrap_or("main");
-    let beat = Beat::new(file, role);
+    let voice = Voice::new(file, role);
     if role == "main" {
-        for (process, role) in still_alive(file, &beat.token) {
-            beat.say(&format!("beside {role} {process}"));
+        for (process, role) in still_alive(file, &voice.token) {
+            voice.say(&format!("beside {role} {process}"));
         }
     }
-    beat.say("begin");
+    voice.say("begin");
     if has("fork") {
         Command::new(this).args([file, "as-forked"]).spawn().expect("a fork");
     }
@@ -38,12 +38,12 @@ fn main() {
         Command::new("setsid").args([this, file, "as-detached"]).spawn().expect("setsid");
     }
     loop {
-        thread::sleep(BETWEEN_BEATS);
-        beat.say("beat");
+        thread::sleep(BETWEEN_LINES);
+        voice.say("alive");
     }
 }
 
-struct Beat {
+struct Voice {
     file: File,
     role: String,
     token: String,
@@ -51,7 +51,7 @@ struct Beat {
     begin: String,
 }
 
-impl Beat {
+impl Voice {
     fn new(file: &str, role: &str) -> Self {
         let process = std::process::id();
         Self {
