@@ -13,6 +13,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use nix::sys::prctl::set_child_subreaper;
+use tenure::store::Store;
 use tenure::{Candidate, FirstAttempt, StoreHealth, Tenure};
 use tokio::signal::unix::SignalKind;
 
@@ -26,13 +27,17 @@ use terminal::Terminal;
 use work::End;
 
 pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
-    let builder = Candidate::builder(place::store(&options.at)?, &options.key);
-    let builder = builder.settings_from_env()?;
+    let store = place::store(&options.at)?;
+    let coarseness = store.traits().granularity;
+    let builder = Candidate::builder(store, &options.key).settings_from_env()?;
     let builder = match &options.name {
         Some(name) => builder.name(name),
         None => builder,
     };
-    let limits = Limits::new(builder.chosen_config(), options.stop_grace)?;
+    let config = *builder.chosen_config();
+    // What the store makes of it. Settings that it refuses are reported at the start of the candidate.
+    let config = config.with_granularity(coarseness.max(config.granularity())).unwrap_or(config);
+    let limits = Limits::new(&config, options.stop_grace)?;
     let terminal = Terminal::new().map_err(Failure::system)?;
     // What a guard that dies has left becomes a child of this process, so that it can be found.
     set_child_subreaper(true).map_err(Failure::system)?;

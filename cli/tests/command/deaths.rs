@@ -167,6 +167,37 @@ fn a_paused_command_keeps_the_lead() {
     assert_eq!(election.journal.begins("main").len(), 1);
 }
 
+/// A guard or a supervisor that dies before its command has begun, or just then, leaves nothing behind.
+#[test]
+fn deaths_at_the_start_leave_nothing() {
+    let election = Election::in_a_file();
+    let mut draw = Draw(2);
+    let mut token = 0;
+    for round in 0..16 {
+        let host = election.host(&["fork", "detach"]);
+        thread::sleep(Duration::from_millis(draw.below(25)));
+        let victim = if round % 2 == 0 { child(host.id()) } else { Some(host.id()) };
+        // A guard that has not begun yet can't be killed.
+        if let Some(victim) = victim {
+            send(victim, Signal::SIGKILL);
+        }
+        let other = election.host(&[]);
+        token = election.journal.leads_after(token).token;
+        drop((host, other));
+        for role in ["main", "forked", "detached"] {
+            wait_until("the end of the command", || election.journal.living(role).is_empty());
+        }
+    }
+    election.journal.assert_excluded(16);
+}
+
+/// The first child of a process.
+fn child(process: i32) -> Option<i32> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.find(|one: &i32| parent(*one) == Some(process))
+}
+
 fn number_of_trials() -> usize {
     std::env::var("TENURE_TRIALS").map_or(20, |text| text.parse().unwrap())
 }
