@@ -27,7 +27,8 @@ use super::{SHIM, sweep};
 
 /// Runs the guard of that command until its supervisor is gone.
 pub(crate) fn main(command: &[OsString]) -> u8 {
-    match Shell::new(command).and_then(|mut shell| shell.run()) {
+    let run = |shell: Option<Shell>| shell.map_or(Ok(()), |mut shell| shell.run());
+    match Shell::new(command).and_then(run) {
         Ok(()) => 0,
         Err(error) => {
             // What it has started dies with it.
@@ -59,18 +60,19 @@ const PAUSE_LEAST: Duration = Duration::from_millis(1);
 const PAUSE_MOST: Duration = Duration::from_millis(20);
 
 impl<'a> Shell<'a> {
-    fn new(command: &'a [OsString]) -> io::Result<Self> {
+    /// `None` if the supervisor is gone already.
+    fn new(command: &'a [OsString]) -> io::Result<Option<Self>> {
         // The file's name would be "exe" in lists of processes.
         let _ = set_name(c"tenure-guard");
         // Signals for whole groups of processes, such as those of a terminal, are the supervisor's to forward.
         SigSet::all().thread_block()?;
         set_child_subreaper(true)?;
         let supervisor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let input = receive_input(&supervisor)?;
+        let Some(input) = receive_input(&supervisor)? else { return Ok(None) };
         supervisor.set_nonblocking(true)?;
         let children = SigSet::from(Signal::SIGCHLD);
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
-        Ok(Self {
+        Ok(Some(Self {
             command,
             input,
             supervisor: Some(supervisor),
@@ -81,7 +83,7 @@ impl<'a> Shell<'a> {
             leader: None,
             pause: PAUSE_LEAST,
             over: false,
-        })
+        }))
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -245,15 +247,14 @@ fn reap(process: Pid) -> io::Result<()> {
 }
 
 /// The command's standard input, which the supervisor sends first: this process's own one is the socket.
-fn receive_input(supervisor: &UnixStream) -> io::Result<OwnedFd> {
+fn receive_input(supervisor: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = [IoSliceMut::new(&mut byte)];
     rustix::net::recvmsg(supervisor, &mut bytes, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let received = ancillary.drain().find_map(|message| match message {
+    Ok(ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,
-    });
-    received.ok_or_else(|| io::Error::other("the supervisor has sent no standard input"))
+    }))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::hosts::{lives, wait_until};
 
@@ -51,6 +53,20 @@ impl Journal {
             found.is_some()
         });
         found.unwrap()
+    }
+
+    /// Whether a command of a later tenure begins within that time.
+    pub(crate) fn is_led_after(&self, token: u64, within: Duration) -> bool {
+        let end = Instant::now() + within;
+        loop {
+            if self.begins("main").iter().any(|line| line.token > token) {
+                return true;
+            }
+            if Instant::now() > end {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// The same for the newest command that lives: there may have been several meanwhile.
