@@ -49,7 +49,7 @@ const LIST: &[(&str, Known)] = &[
     ("cargo nextest run -p tenure --features redis", NEXTEST),
     ("cargo nextest run -p tenure-tests -E 'test(redis)'", NEXTEST),
     ("cargo nextest run -p tenure-cli", NEXTEST),
-    ("cargo install --git URL-OF-THIS-REPOSITORY tenure-cli", NETWORK),
+    ("cargo install --profile dist --git URL-OF-THIS-REPOSITORY tenure-cli", NETWORK),
     ("tenure run nightly -- ./job", OF_THE_COMMAND),
     ("TENURE_STORE=redis://10.0.0.7:6379 tenure run nightly -- ./job", OF_THE_COMMAND),
     ("tenure run nightly --store-file store.url -- ./job", OF_THE_COMMAND),

@@ -91,12 +91,7 @@ impl Guard {
         loop {
             self.read();
             if let Some(report) = self.reports.pop_front() {
-                match report {
-                    Report::Started(group) => self.group = Some(group),
-                    // Reaped at once afterwards: its number may soon be that of others.
-                    Report::Exited(_) | Report::Gone => self.group = None,
-                    Report::Late | Report::Failed(_) | Report::Ending | Report::Stopped => {}
-                }
+                self.note(report);
                 return FromGuard::Report(report);
             }
             // Only now: what it has said before its end is heard.
@@ -110,6 +105,15 @@ impl Guard {
                 _ = self.socket.readable() => {}
             }
             self.is_dead = has_ended(self.process);
+        }
+    }
+
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Started(group) => self.group = Some(group),
+            // Reaped at once afterwards: its number may soon be that of others.
+            Report::Exited(_) | Report::Gone => self.group = None,
+            Report::Late | Report::Failed(_) | Report::Ending | Report::Stopped => {}
         }
     }
 
@@ -139,6 +143,11 @@ impl Guard {
     /// Once the guard is dead, its children are this process's, those that have left the group too. So no other guard
     /// may be there: it would be killed too.
     pub(super) async fn destroy(&mut self) {
+        // What it has said may be that its group is another one's by now.
+        self.read();
+        while let Some(report) = self.reports.pop_front() {
+            self.note(report);
+        }
         // The group at once and as a whole, so that none of it can fork away meanwhile.
         if let Some(group) = self.group.take() {
             let _ = kill_group(group);
