@@ -6,7 +6,9 @@ use std::io;
 use futures_util::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2, except those that this process was started to ignore, as by
+use crate::guard::CONT;
+
+/// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process was started to ignore, as by
 /// `nohup`: the command ignores them too.
 pub(super) struct Signals(Vec<(SignalKind, Signal)>);
 
@@ -20,6 +22,7 @@ impl Signals {
             SignalKind::terminate(),
             SignalKind::user_defined1(),
             SignalKind::user_defined2(),
+            SignalKind::from_raw(CONT),
         ];
         let listened = kinds.into_iter().filter(|kind| ignored & bit(kind.as_raw_value()) == 0);
         let signals: io::Result<_> = listened.map(|kind| Ok((kind, signal(kind)?))).collect();
@@ -47,7 +50,9 @@ impl Signals {
 
 /// Whether a signal asks this process to end, as opposed to those that only have a meaning for the command.
 pub(super) fn asks_to_end(kind: SignalKind) -> bool {
-    kind != SignalKind::user_defined1() && kind != SignalKind::user_defined2()
+    let only_for_commands =
+        [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::from_raw(CONT)];
+    !only_for_commands.contains(&kind)
 }
 
 fn bit(signal: i32) -> u64 {

@@ -36,23 +36,22 @@ impl Terminal {
         }
     }
 
-    /// Stops this process, as the command was stopped, so that the shell goes on. True if the command is to continue
-    /// in that group: this process was continued.
+    /// Stops this process, as the command was stopped, so that the shell goes on. Ends when this process is continued.
     ///
     /// The lease is not renewed meanwhile: the guard kills the command when it ends.
-    pub(super) fn stop_with_the_command(&mut self, group: i32) -> bool {
-        if !self.given {
-            return false;
+    pub(super) fn stop_with_the_command(&mut self) {
+        if io::stdin().is_terminal() {
+            self.take_back();
+            // A process may send itself any signal.
+            let _ = kill(getpid(), Signal::SIGSTOP);
         }
-        self.take_back();
-        if kill(getpid(), Signal::SIGSTOP).is_err() {
-            return false;
-        }
-        // By `fg`, and not by `bg`.
-        if is_foreground() {
+    }
+
+    /// This process was continued: by `fg` in the foreground, where its command belongs too, or by `bg`.
+    pub(super) fn continue_with_the_command(&mut self, group: i32) {
+        if io::stdin().is_terminal() && is_foreground() {
             self.given = tcsetpgrp(io::stdin(), Pid::from_raw(group)).is_ok();
         }
-        true
     }
 }
 

@@ -77,6 +77,9 @@ impl Supervisor {
                             return Some(End::Lost);
                         }
                     }
+                    if let (CONT, Some(group)) = (signal.as_raw_value(), self.guard.group()) {
+                        self.terminal.continue_with_the_command(group);
+                    }
                     self.guard.order(match signal.as_raw_value() {
                         TERM => Order::Stop { grace: self.stop_grace },
                         other => Order::Signal(other),
@@ -109,12 +112,8 @@ impl Supervisor {
             Report::Failed(error) => return Some(End::Failed(error)),
             Report::Started(_) => {}
             Report::Ending => progress.lost = true,
-            Report::Stopped => {
-                let group = self.guard.group();
-                if group.is_some_and(|group| self.terminal.stop_with_the_command(group)) {
-                    self.guard.order(Order::Signal(CONT));
-                }
-            }
+            // Once this process is continued, the signal for that continues the command.
+            Report::Stopped => self.terminal.stop_with_the_command(),
             Report::Exited(ending) => progress.ending = Some(ending),
             Report::Gone => {
                 return Some(match progress.ending {

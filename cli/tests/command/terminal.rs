@@ -90,3 +90,21 @@ fn ctrl_z_and_fg_continue_the_command() {
     terminal.types("echo $? > $D/status\n");
     assert_eq!(terminal.sees("status"), "0");
 }
+
+#[test]
+fn fg_brings_a_background_command_to_the_front() {
+    let mut terminal = Terminal::open();
+    terminal.types(
+        "$T run job -- sh -c 'echo $PPID > $D/ready; read line; echo \"got $line\" > $D/read' &\n",
+    );
+    let guard = terminal.sees("ready").parse().unwrap();
+    let supervisor = parent(guard).unwrap();
+    // It reads the terminal, which background processes must not.
+    wait_until("the stop", || is_stopped(supervisor));
+    terminal.types("fg\n");
+    wait_until("the end of the stop", || !is_stopped(supervisor));
+    terminal.types("hello\n");
+    assert_eq!(terminal.sees("read"), "got hello");
+    terminal.types("echo $? > $D/status\n");
+    assert_eq!(terminal.sees("status"), "0");
+}
