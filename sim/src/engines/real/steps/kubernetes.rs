@@ -92,7 +92,11 @@ impl Keys for Leases {
         for step in &mut all {
             answers.complete(step);
         }
-        Steps { all, stamped: std::mem::take(&mut self.stamped), has_gaps: true }
+        let mut stamped = std::mem::take(&mut self.stamped);
+        for stamped in &mut stamped {
+            stamped.at = answers.told(stamped.at).unwrap_or(stamped.at);
+        }
+        Steps { all, stamped, has_gaps: true }
     }
 }
 
@@ -208,6 +212,7 @@ mod tests {
         answers.was_granted(7, Grant { at: 1_500, sent_at: 900, request });
         // The first renewal was not carried out, or not answered.
         answers.renewed.extend([((7, 3_000), 3_500), ((7, 3_900), 4_500)]);
+        answers.told.insert(1_700);
         answers.releases.insert(7, Release { sent_at: 7_000, answered_at: Some(7_500) });
         let Steps { all, stamped, .. } = shown(&changes).keys.steps(&answers);
         let seen: Vec<_> = all.iter().map(|step| (step.at, step.request)).collect();
@@ -216,7 +221,7 @@ mod tests {
         let marks: Vec<_> =
             all.iter().filter_map(|step| step.after).map(|after| after.marked_at).collect();
         assert_eq!(marks, [1_000, 4_000, 4_000]);
-        assert_eq!(stamped, [Stamped { at: 2_000, server: 0, knew_more: false }]);
+        assert_eq!(stamped, [Stamped { at: 1_700, server: 0, knew_more: false }]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(super) mod redis;
 pub(super) mod sqlite;
 pub(super) mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tenure_servers::Course;
@@ -152,6 +152,9 @@ pub(super) struct Step {
     pub(super) server: u32,
 }
 
+/// How late a busy machine may show a past, in microseconds.
+const SHOWN_WITHIN: u64 = 500_000;
+
 /// What candidates know of the store's steps: it completes those that the store shows in part. Times are microseconds of
 /// the wall clock.
 #[derive(Debug, Default)]
@@ -160,6 +163,8 @@ pub(super) struct Answers {
     /// When each renewal was answered, by its token and the time at which it was sent.
     renewed: BTreeMap<(u64, u64), u64>,
     releases: BTreeMap<u64, Release>,
+    /// When a candidate was told of a past that is not watched.
+    told: BTreeSet<u64>,
 }
 
 /// The first answer that a token was granted.
@@ -191,6 +196,9 @@ impl Answers {
                     }
                 }
                 Event::Answered { who, id, answer: Some(answer) } => {
+                    if answer.past_is_watched() == Some(false) {
+                        answers.told.insert(at);
+                    }
                     match (answer, sent.remove(&(who, id))) {
                         (Answer::Granted { token }, Some((sent_at, request))) => {
                             answers.was_granted(token, Grant { at, sent_at, request });
@@ -234,6 +242,11 @@ impl Answers {
     fn renewed(&self, token: u64, written: u64) -> Option<u64> {
         let (_, answered) = self.renewed.range((token, 0)..=(token, written)).next_back()?;
         Some(*answered).filter(|answered| *answered >= written)
+    }
+
+    /// When a past was known first that was shown then, if that was a moment before.
+    fn told(&self, shown: u64) -> Option<u64> {
+        self.told.range(shown.saturating_sub(SHOWN_WITHIN)..shown).next().copied()
     }
 
     /// When a candidate has asked for its release first.
