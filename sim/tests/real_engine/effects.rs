@@ -193,8 +193,7 @@ fn acts_at_kubernetes_have_effects() {
             { "when": { "at_ms": 6_500 }, "for_ms": 800, "what": "store-stall" },
             { "when": { "at_ms": 8_000 }, "for_ms": 800, "what": "store-stall" },
             { "when": { "at_ms": 9_500 }, "what": { "operator": "flush-data" } },
-            { "when": { "at_ms": 13_000 }, "what": { "operator": "flush-data" } },
-            { "when": { "at_ms": 14_500 }, "for_ms": 200, "what": "store-loss" }
+            { "when": { "at_ms": 14_000 }, "what": { "operator": "flush-data" } }
         ]),
     );
 }
