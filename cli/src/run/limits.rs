@@ -62,7 +62,6 @@ mod tests {
     #[test]
     fn the_grace_leaves_room_for_two_failed_renewals() {
         let limits = Limits::new(&Config::normal(), Duration::from_secs(10)).unwrap();
-        let Config { .. } = Config::normal();
         assert_eq!(limits.margin, Duration::from_millis(1_500));
         assert!(limits.grace > Duration::from_secs(3), "{limits:?}");
         assert!(limits.grace < Duration::from_millis(3_300), "{limits:?}");
