@@ -1,6 +1,7 @@
 //! Stores over a backend that can compare and swap: one in memory, which is served in another order than it is asked.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use bytes::Bytes;
 use futures_util::Stream;
 use tenure::store::cas::{Cas, CasStore, Change, Election, Swapped, Versioned};
 use tenure::store::{
-    Acquire, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
-    StoreTraits, Watched,
+    Acquire, Asked, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
+    StoreTraits, Watched, Wish,
 };
 use tenure::{HolderId, Token};
 use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
@@ -23,6 +24,8 @@ struct Server {
     kept: Mutex<Kept>,
     changes: broadcast::Sender<Change>,
     is_slow: watch::Sender<bool>,
+    /// Reads and swaps that were asked for.
+    trips: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -36,11 +39,12 @@ impl Values {
     fn new() -> Self {
         let (changes, is_slow) = (broadcast::Sender::new(64), watch::Sender::new(false));
         let kept = Mutex::new(Kept { identity: 1, ..Kept::default() });
-        Self(Arc::new(Server { kept, changes, is_slow }))
+        Self(Arc::new(Server { kept, changes, is_slow, trips: AtomicUsize::new(0) }))
     }
 
     /// Others come first now and then.
     async fn turn(&self) {
+        self.0.trips.fetch_add(1, Ordering::Relaxed);
         let _ = self.0.is_slow.subscribe().wait_for(|is_slow| !is_slow).await;
         tokio::task::yield_now().await;
     }
@@ -212,6 +216,39 @@ async fn what_was_written_last_refuses_nothing() {
     let renew = Request::Renew { holder, token, number, stamp: None };
     let reply = one.call(&key, renew).await.unwrap();
     assert_eq!(reply, Reply::Renewed { asked: None, wanted: None, past: None });
+}
+
+/// The trips that a request takes, and its answer.
+async fn trips(store: &CasStore<Values>, request: Request) -> (usize, Reply) {
+    let counted = &store.backend().0.trips;
+    let before = counted.load(Ordering::Relaxed);
+    let reply = store.call(&Key::new("job").unwrap(), request).await.unwrap();
+    (counted.load(Ordering::Relaxed) - before, reply)
+}
+
+/// At round trips near a request's timeout, a handover would fail otherwise: the candidate that is meant would ask in
+/// vain, and the leader renew in vain.
+#[tokio::test]
+async fn a_handover_takes_few_trips() {
+    let values = Values::new();
+    let [leader, other] = [(), ()].map(|()| CasStore::trusting_empty_stores(values.clone()));
+    let token = granted(&leader, acquire(1, None)).await;
+    let renew = |number| {
+        let (holder, number) = (HolderId::from_bits(1), RequestId::new(number).unwrap());
+        Request::Renew { holder, token, number, stamp: None }
+    };
+    assert_eq!(trips(&leader, renew(2)).await.0, 1);
+    let wanted = trips(&leader, Request::Want { token, wish: Some(Wish::Anybody) }).await;
+    assert_eq!(wanted, (2, Reply::Noted));
+    let quarantine = Duration::from_secs(60);
+    assert_eq!(trips(&other, Request::Look { seen: None, quarantine }).await.0, 1);
+    let name = Profile::new("two", "").unwrap().name_id();
+    let asked = Asked { name, defer: Duration::ZERO };
+    let ask = Request::Ask { token, asked, seen: None, quarantine };
+    assert_eq!(trips(&other, ask).await.0, 1);
+    let (renewing, reply) = trips(&leader, renew(3)).await;
+    assert_eq!((renewing, matches!(reply, Reply::Renewed { asked: Some(_), .. })), (2, true));
+    assert_eq!(trips(&leader, renew(4)).await.0, 2);
 }
 
 /// Always has what it showed, and yet another version.

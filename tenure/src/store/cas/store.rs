@@ -25,7 +25,8 @@ pub struct CasStore<C: Cas>(Arc<Inner<C>>);
 struct Inner<C: Cas> {
     backend: C,
     trust_empty_store: bool,
-    /// The values that tenures of this process have written: a renewal need not read them.
+    /// The values that tenures of this process have written: a renewal need not read them. And those read in which the lead
+    /// is wished elsewhere: an ask need not read them again.
     own: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
 }
 
@@ -62,10 +63,26 @@ impl<C: Cas> CasStore<C> {
         &self.0.backend
     }
 
-    /// What a renewal or a release may begin with. Whatever else is decided, is decided by what the backend has now.
+    /// What a renewal, a release or an ask may begin with. Whatever else is decided, is decided by what the backend has
+    /// now.
     fn known(&self, key: &Key, request: &Request) -> Option<Versioned<C::Version>> {
-        let begins = matches!(request, Request::Renew { .. } | Request::Release { .. });
+        let begins = matches!(
+            request,
+            Request::Renew { .. } | Request::Release { .. } | Request::Ask { .. }
+        );
         begins.then(|| self.own().remove(key)).flatten()
+    }
+
+    /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it may not: candidates ask
+    /// for the lead, so that the value is another one by then.
+    fn note(&self, key: &Key, reply: &Reply, after: &Election, swapped: Versioned<C::Version>) {
+        let mut own = self.own();
+        let is_own = matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. });
+        if is_own && !after.is_wished_elsewhere() {
+            own.insert(key.clone(), swapped);
+        } else {
+            own.remove(key);
+        }
     }
 
     fn own(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
@@ -140,6 +157,11 @@ impl<C: Cas> Store for CasStore<C> {
                 if is_known {
                     continue;
                 }
+                if let Some(found) = found
+                    && election.is_wished_elsewhere()
+                {
+                    self.own().insert(key.clone(), found);
+                }
                 return Ok(reply);
             }
             // A late duplicate of the request that creates a value can't repeat a stamp.
@@ -149,9 +171,7 @@ impl<C: Cas> Store for CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
-                    if matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. }) {
-                        self.own().insert(key.clone(), Versioned { value, version });
-                    }
+                    self.note(key, &reply, &after, Versioned { value, version });
                     return Ok(reply);
                 }
                 // What this process has written last may be old.
@@ -173,12 +193,16 @@ impl Change {
     pub(in crate::store) fn is_a_hint(&self) -> bool {
         let read = |value| Election::read(&self.key, value).ok();
         let Some(election) = self.value.as_deref().and_then(read) else { return true };
-        let record = election.tenant.map(|tenant| tenant.record);
-        record.is_some_and(|record| record.released || record.wanted.is_some())
+        let is_released = |tenant: &Tenant| tenant.record.released;
+        election.tenant.as_ref().is_some_and(is_released) || election.is_wished_elsewhere()
     }
 }
 
 impl Election {
+    fn is_wished_elsewhere(&self) -> bool {
+        self.tenant.as_ref().is_some_and(|tenant| tenant.record.wanted.is_some())
+    }
+
     /// A repeated grant keeps the profile, which may have been replaced since.
     fn apply(
         &mut self,
