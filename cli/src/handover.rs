@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure::Token;
 use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store, Wish};
 
 use crate::args::Handover;
@@ -19,6 +20,8 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
             Wish::Name(Profile::new(name.as_str(), "").map_err(Failure::usage)?.name_id())
         }
     };
+    // Kept also if the time is over: it is to be taken back then, and no later one.
+    let mut noted = None;
     let handing_over = async {
         let Some(leader) = leader(&store, &key).await? else {
             eprintln!(
@@ -28,6 +31,7 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
             return Ok(NOBODY);
         };
         let want = |wish| Request::Want { token: leader.token, wish };
+        noted = Some(leader.token);
         // A tenure that is over by now has a successor already.
         if let Reply::Noted = call(&store, &key, want(Some(wish))).await? {
             wait_for_another(&store, &key, &leader).await?;
@@ -37,7 +41,9 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
     if let Ok(done) = tokio::time::timeout(options.timeout, handing_over).await {
         return done;
     }
-    take_back(&store, &key).await;
+    if let Some(token) = noted {
+        take_back(&store, &key, token).await;
+    }
     let to = options.to.as_deref().unwrap_or("another candidate");
     Err(Failure::not_leading(format!(
         "{to} has not taken over within {:?}: it does not run, does not reach the store, or the store does not answer. \
@@ -68,11 +74,7 @@ async fn wait_for_another(store: &AnyStore, key: &Key, before: &Incumbent) -> Re
 }
 
 /// A wish that stays does no harm: it ends with the next tenure.
-async fn take_back(store: &AnyStore, key: &Key) {
-    let taking_back = async {
-        if let Ok(Some(leader)) = leader(store, key).await {
-            let _ = call(store, key, Request::Want { token: leader.token, wish: None }).await;
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), taking_back).await;
+async fn take_back(store: &AnyStore, key: &Key, token: Token) {
+    let none = Request::Want { token, wish: None };
+    let _ = tokio::time::timeout(Duration::from_secs(1), call(store, key, none)).await;
 }
