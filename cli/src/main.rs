@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
-//! | `status`, `handover` | one question, or one wish, at the store |
+//! | `status`, `handover`, `purge` | one question, or one wish, at the store |
+//! | `install` | completions and manual pages |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
 
 mod args;
 mod exit;
 mod guard;
 mod handover;
+mod install;
 mod place;
+mod purge;
 mod run;
 mod status;
 
@@ -65,6 +68,9 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Run(options) => run::run(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
+            What::Purge(options) => purge::purge(options).await,
+            What::Completions(options) => install::completions(options),
+            What::Man(options) => install::manual(options),
         }
     });
     // A name server that is silent must not hold up the end.

@@ -5,8 +5,10 @@
 mod deaths;
 mod exclusion;
 mod hosts;
+mod install;
 mod journal;
 mod looks;
 mod page;
+mod purge;
 mod run;
 mod terminal;

@@ -104,7 +104,10 @@ impl Cas for Values {
         *server
     }
 
-    fn watch(&self, mut watched: Watched) -> impl Stream<Item = Change<(u128, u64)>> + Send + 'static {
+    fn watch(
+        &self,
+        mut watched: Watched,
+    ) -> impl Stream<Item = Change<(u128, u64)>> + Send + 'static {
         let mut changes = self.0.changes.subscribe();
         async_stream::stream! {
             loop {

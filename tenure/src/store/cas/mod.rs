@@ -63,7 +63,10 @@ pub trait Cas: Send + Sync + 'static {
     /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An
     /// election is named once after each (re)subscription to it. Changes may be missed, repeated and late. A backend
     /// without such a stream sets [`StoreTraits::push`] to false. Default: nothing.
-    fn watch(&self, watched: Watched) -> impl Stream<Item = Change<Self::Version>> + Send + 'static {
+    fn watch(
+        &self,
+        watched: Watched,
+    ) -> impl Stream<Item = Change<Self::Version>> + Send + 'static {
         let _ = watched;
         futures_util::stream::pending()
     }

@@ -94,10 +94,7 @@ impl Cas for Leases {
         fnv(found.lease.metadata.uid.as_bytes())
     }
 
-    fn watch(
-        &self,
-        watched: Watched,
-    ) -> impl Stream<Item = Change<Box<Found>>> + Send + 'static {
+    fn watch(&self, watched: Watched) -> impl Stream<Item = Change<Box<Found>>> + Send + 'static {
         self.0.changes(watched)
     }
 }

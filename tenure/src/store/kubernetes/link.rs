@@ -75,7 +75,14 @@ impl Link {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let current = Slot::new(&runtime, CONNECT_TIMEOUT);
         let dial = Dial::new(&runtime, CONNECT_TIMEOUT);
-        Self { config, runtime, current, listeners: Table::default(), shown: Mutex::default(), dial }
+        Self {
+            config,
+            runtime,
+            current,
+            listeners: Table::default(),
+            shown: Mutex::default(),
+            dial,
+        }
     }
 
     pub(super) fn shown(&self) -> MutexGuard<'_, BTreeMap<Key, Change<Box<Found>>>> {
