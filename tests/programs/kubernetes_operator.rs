@@ -42,7 +42,7 @@ fn only_the_leader_reconciles() {
     let rules = json!([
         {
             "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-            "verbs": ["get", "create", "patch", "list", "watch"],
+            "verbs": ["get", "create", "patch", "watch"],
         },
         { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"] },
     ]);

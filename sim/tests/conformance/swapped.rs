@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use tenure::store::cas::{Cas, CasStore, Change, Election, Swapped, Versioned};
 use tenure::store::{
     Acquire, Asked, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
@@ -250,7 +250,7 @@ async fn a_handover_takes_few_trips() {
     let name = Profile::new("two", "").unwrap().name_id();
     let asked = Asked { name, defer: Duration::ZERO };
     let ask = Request::Ask { token, asked, seen: None, quarantine };
-    assert_eq!(trips(&other, ask).await.0, 1);
+    assert_eq!(trips(&other, ask.clone()).await.0, 1);
     let (renewing, reply) = trips(&leader, renew(3)).await;
     assert_eq!((renewing, matches!(reply, Reply::Renewed { asked: Some(_), .. })), (2, true));
     assert_eq!(trips(&leader, renew(4)).await.0, 2);
@@ -258,6 +258,8 @@ async fn a_handover_takes_few_trips() {
     let watched = Watched::only([Key::new("job").unwrap()]);
     let mut hints = std::pin::pin!(other.hints(watched));
     hints.next().await.expect("the subscription");
+    assert!(matches!(trips(&other, ask).await.1, Reply::At(_)));
+    assert!(hints.next().now_or_never().is_none(), "an ask is no hint");
     let release = Request::Release { holder: HolderId::from_bits(1), token, reservation: None };
     assert_eq!(leader.call(&Key::new("job").unwrap(), release).await.unwrap(), Reply::Released);
     hints.next().await.expect("the release");

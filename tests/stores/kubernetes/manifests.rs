@@ -1,8 +1,11 @@
 //! The manifests of ops/kubernetes, applied to a server: what they allow, and what a candidate says that lacks a right.
 
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
-use tenure::store::{Key, Request, Store, StoreErrorKind};
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind, Watched};
 use tenure::{Candidate, Config};
 use tenure_servers::KubeApiServer;
 
@@ -46,7 +49,7 @@ async fn the_manifests_allow_what_is_needed() {
     // That server has an earlier version of the group.
     applied(&server, &PRIORITY.replace("io/v1\n", "io/v1beta1\n"));
     let token = server.service_account_token("billing", "nightly-report").unwrap();
-    let config = Config::builder(std::time::Duration::from_secs(60)).build().unwrap();
+    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
     let candidate = |name| {
         let store = as_account(&server, &token);
         Candidate::builder(store, "nightly-report").name(name).config(config).start().unwrap()
@@ -80,7 +83,41 @@ async fn an_account_that_may_only_look() {
     soon(watcher.call(&key, Request::Observe)).await.unwrap();
     let error = soon(watcher.call(&key, renew(1, tenure))).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Permission);
-    assert!(error.to_string().contains("patch, list and watch on leases"), "{error}");
-    let mut hints = Box::pin(watcher.hints(tenure::store::Watched::only([key])));
-    soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
+    assert!(error.to_string().contains("create, patch and watch on leases"), "{error}");
+    let mut hints = Box::pin(watcher.hints(Watched::only([key])));
+    soon(hints.next()).await.unwrap();
+}
+
+/// Without any one of the rights, what needs it is refused, or nobody is woken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_right_is_needed() {
+    const ALL: [&str; 4] = ["create", "get", "patch", "watch"];
+    let server = KubeApiServer::start().unwrap();
+    server.namespace("billing").unwrap();
+    let job = |number: usize| Key::new(format!("job-{number}")).unwrap();
+    for (number, missing) in ALL.iter().map(Some).chain([None]).enumerate() {
+        let account = format!("account-{number}");
+        let token = server.service_account("billing", &account).unwrap();
+        let verbs: Vec<&&str> = ALL.iter().filter(|verb| Some(*verb) != missing).collect();
+        let rule = json!({
+            "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs,
+        });
+        server.allow("billing", &account, &json!([rule])).unwrap();
+        let store = as_account(&server, &token);
+        let acquired = soon(store.call(&job(number), acquire(1, None))).await;
+        if let Some(missing @ &("create" | "get" | "patch")) = missing {
+            let error = acquired.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Permission, "{missing}: {error}");
+            continue;
+        }
+        assert!(matches!(acquired, Ok(Reply::Granted { .. })), "{missing:?}: {acquired:?}");
+        let mut hints = Box::pin(store.hints(Watched::only([job(number)])));
+        let hint = hints.next();
+        if missing.is_some() {
+            let silent = tokio::time::timeout(Duration::from_secs(2), hint).await;
+            assert!(silent.is_err(), "{missing:?}: {silent:?}");
+        } else {
+            assert_eq!(soon(hint).await, Some(job(number)));
+        }
+    }
 }

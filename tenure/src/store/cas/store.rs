@@ -202,13 +202,17 @@ impl<C: Cas> Store for CasStore<C> {
 }
 
 impl<V> Change<V> {
-    /// Whether a candidate may be granted the lease, or should ask for it. A grant is no hint, and neither is a renewal. What
-    /// can't be read is left to the request that follows.
+    /// Whether a candidate may be granted the lease, or should ask for it. A grant is no hint, and neither is a renewal, nor an
+    /// ask: its candidate would wait for longer until the next hint, of the release, may have it ask again. What can't be
+    /// read is left to the request that follows.
     pub(in crate::store) fn is_hint(&self) -> bool {
         let read = |found: &Versioned<V>| Election::read(&self.key, &found.value).ok();
         let Some(election) = self.found.as_ref().and_then(read) else { return true };
-        let is_released = |tenant: &Tenant| tenant.record.released;
-        election.tenant.as_ref().is_some_and(is_released) || election.is_wished_elsewhere()
+        let lease = election.tenant.map(|tenant| tenant.record);
+        lease.is_some_and(|lease| {
+            let is_asked = |wish| lease.asked.is_some_and(|asked| asked.is_wished(wish));
+            lease.released || lease.wanted.is_some_and(|wish| !is_asked(wish))
+        })
     }
 }
 

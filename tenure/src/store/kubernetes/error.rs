@@ -6,7 +6,7 @@ use kube_client::error::Status;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The rights that a candidate needs.
-const RIGHTS: &str = "get, create, patch, list and watch on leases.coordination.k8s.io";
+const RIGHTS: &str = "get, create, patch and watch on leases.coordination.k8s.io";
 
 pub(super) fn of(error: &Error) -> StoreError {
     if let Some(error) = StoreError::about_tls(error) {

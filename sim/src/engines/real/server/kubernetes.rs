@@ -121,7 +121,7 @@ fn allow(server: &KubeApiServer) -> Result<(), ServerError> {
     let rules = json!([{
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],
-        "verbs": ["get", "create", "patch", "list", "watch"],
+        "verbs": ["get", "create", "patch", "watch"],
     }]);
     server.allow(NAMESPACE, ACCOUNT, &rules)
 }
