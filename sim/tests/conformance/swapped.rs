@@ -242,26 +242,25 @@ async fn a_handover_takes_few_trips() {
         let (holder, number) = (HolderId::from_bits(1), RequestId::new(number).unwrap());
         Request::Renew { holder, token, number, stamp: None }
     };
+    let mut hints = std::pin::pin!(other.hints(Watched::only([Key::new("job").unwrap()])));
+    hints.next().await.expect("the subscription");
     assert_eq!(trips(&leader, renew(2)).await.0, 1);
+    assert!(hints.next().now_or_never().is_none(), "a renewal is no hint");
     let wanted = trips(&leader, Request::Want { token, wish: Some(Wish::Anybody) }).await;
     assert_eq!(wanted, (2, Reply::Noted));
+    hints.next().await.expect("the wish");
     let quarantine = Duration::from_secs(60);
     assert_eq!(trips(&other, Request::Look { seen: None, quarantine }).await.0, 1);
     let name = Profile::new("two", "").unwrap().name_id();
     let asked = Asked { name, defer: Duration::ZERO };
     let ask = Request::Ask { token, asked, seen: None, quarantine };
-    assert_eq!(trips(&other, ask.clone()).await.0, 1);
+    assert_eq!(trips(&other, ask).await.0, 1);
     let (renewing, reply) = trips(&leader, renew(3)).await;
     assert_eq!((renewing, matches!(reply, Reply::Renewed { asked: Some(_), .. })), (2, true));
     assert_eq!(trips(&leader, renew(4)).await.0, 2);
-
-    let watched = Watched::only([Key::new("job").unwrap()]);
-    let mut hints = std::pin::pin!(other.hints(watched));
-    hints.next().await.expect("the subscription");
-    assert!(matches!(trips(&other, ask).await.1, Reply::At(_)));
-    assert!(hints.next().now_or_never().is_none(), "an ask is no hint");
+    assert!(hints.next().now_or_never().is_none(), "a wish is one hint");
     let release = Request::Release { holder: HolderId::from_bits(1), token, reservation: None };
-    assert_eq!(leader.call(&Key::new("job").unwrap(), release).await.unwrap(), Reply::Released);
+    assert_eq!(trips(&leader, release).await.1, Reply::Released);
     hints.next().await.expect("the release");
     let (acquiring, reply) = trips(&other, acquire(2, Some(token))).await;
     assert_eq!((acquiring, matches!(reply, Reply::Granted { .. })), (1, true), "{reply:?}");

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures_core::Stream;
 use futures_util::StreamExt;
 use tenure_core::contract::{self, Moment};
-use tenure_core::{Sight, Stamp};
+use tenure_core::{Sight, Stamp, Token, Wish};
 
 use super::{Cas, Change, Election, Swapped, Tenant, Versioned};
 use crate::Instant;
@@ -191,8 +191,9 @@ impl<C: Cas> Store for CasStore<C> {
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let store = Arc::clone(&self.0);
+        let mut wishes = BTreeMap::new();
         self.0.backend.watch(watched).filter_map(move |change| {
-            let is_hint = change.is_hint();
+            let is_hint = change.is_hint(&mut wishes);
             if let (Some(found), true) = (change.found, is_hint) {
                 store.last().insert(change.key.clone(), found);
             }
@@ -202,17 +203,19 @@ impl<C: Cas> Store for CasStore<C> {
 }
 
 impl<V> Change<V> {
-    /// Whether a candidate may be granted the lease, or should ask for it. A grant is no hint, and neither is a renewal, nor an
-    /// ask: its candidate would wait for longer until the next hint, of the release, may have it ask again. What can't be
-    /// read is left to the request that follows.
-    pub(in crate::store) fn is_hint(&self) -> bool {
+    /// Whether a candidate may be granted the lease, or should ask for it: once for each of these wishes. Whatever else the
+    /// leader or a candidate that asks has written is no hint, since the release is looked at that much later. What can't
+    /// be read is left to the request that follows.
+    fn is_hint(&self, wishes: &mut BTreeMap<Key, (Token, Wish)>) -> bool {
         let read = |found: &Versioned<V>| Election::read(&self.key, &found.value).ok();
         let Some(election) = self.found.as_ref().and_then(read) else { return true };
         let lease = election.tenant.map(|tenant| tenant.record);
-        lease.is_some_and(|lease| {
-            let is_asked = |wish| lease.asked.is_some_and(|asked| asked.is_wished(wish));
-            lease.released || lease.wanted.is_some_and(|wish| !is_asked(wish))
-        })
+        let wish = lease.and_then(|lease| Some((lease.token, lease.wanted?)));
+        let before = match wish {
+            Some(wish) => wishes.insert(self.key.clone(), wish),
+            None => wishes.remove(&self.key),
+        };
+        lease.is_some_and(|lease| lease.released) || (wish.is_some() && wish != before)
     }
 }
 

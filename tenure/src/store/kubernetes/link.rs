@@ -43,7 +43,7 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
-    /// What an event has shown of elections that are listened to, until the hint is taken.
+    /// What an event has shown of elections that are listened to, until that is taken.
     shown: Mutex<BTreeMap<Key, Change<Box<Found>>>>,
     dial: Dial,
 }

@@ -156,17 +156,16 @@ impl Link {
     fn wake(&self, of: Option<&Key>, lease: Lease, is_gone: bool) {
         let named = || Key::new(lease.metadata.annotations.get(KEY)?).ok();
         let Some(key) = of.cloned().or_else(named) else { return };
+        if !self.listeners.watches(&key) {
+            return;
+        }
         // That of an object which can't be read is left to the request that follows.
         let found = leases::read(&key, lease).ok().filter(|_| !is_gone);
-        let change = Change { key, found };
-        if change.is_hint() && self.listeners.watches(&change.key) {
-            let key = change.key.clone();
-            self.shown().insert(key.clone(), change);
-            self.listeners.wake(&key);
-        }
+        self.shown().insert(key.clone(), Change { key: key.clone(), found });
+        self.listeners.wake(&key);
     }
 
-    /// What the hints of the backend are about.
+    /// What events have shown of elections that are watched. Of several, the last.
     pub(super) fn changes(
         self: &Arc<Self>,
         watched: Watched,
