@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
+//! | `sidecar` | takes part, and answers over HTTP whether it leads |
+//! | `notify`, `health` | what a service manager is told |
 //! | `status`, `handover` | one question, or one wish, at the store |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
 
@@ -11,8 +13,11 @@ mod args;
 mod exit;
 mod guard;
 mod handover;
+mod health;
+mod notify;
 mod place;
 mod run;
+mod sidecar;
 mod status;
 
 use std::ffi::OsString;
@@ -56,7 +61,11 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn carry_out(what: &What) -> Result<u8, Failure> {
-    log(matches!(what, What::Run(run) if run.verbose));
+    log(match what {
+        What::Run(options) => options.verbose,
+        What::Sidecar(options) => options.verbose,
+        What::Status(_) | What::Handover(_) => false,
+    });
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::system(format!("no runtime: {error}")))?;
@@ -65,6 +74,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Run(options) => run::run(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
+            What::Sidecar(options) => sidecar::sidecar(options).await,
         }
     });
     // A name server that is silent must not hold up the end.
