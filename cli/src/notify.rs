@@ -50,23 +50,30 @@ struct Manager {
 impl Notices {
     /// From the environment. A socket that can't be used is no reason not to run.
     pub(crate) fn from_env() -> Self {
-        let manager = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()).and_then(
-            |name| match Manager::named(&name) {
-                Ok(manager) => Some(manager),
-                Err(error) => {
-                    let name = name.display();
-                    tracing::warn!("no service manager is told: NOTIFY_SOCKET is {name}: {error}");
-                    None
+        let manager =
+            std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()).and_then(|name| {
+                match Manager::named(&name) {
+                    Ok(manager) => Some(manager),
+                    Err(error) => {
+                        let name = name.display();
+                        tracing::warn!(
+                            "no service manager is told: NOTIFY_SOCKET is {name}: {error}"
+                        );
+                        None
+                    }
                 }
-            },
-        );
+            });
         let variable = |name| std::env::var(name).ok();
         let ping_every = watchdog(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"));
         Self { ping_every: ping_every.filter(|_| manager.is_some()), manager }
     }
 
     /// Does the work, and tells the service manager meanwhile how the candidate is.
-    pub(crate) async fn beside<T>(&self, candidate: &Candidate, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn beside<T>(
+        &self,
+        candidate: &Candidate,
+        work: impl Future<Output = T>,
+    ) -> T {
         tokio::select! {
             biased;
             done = work => done,

@@ -175,7 +175,8 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// Whether a variable is a setting of this program, or by which it speaks to its service manager.
 fn is_ours(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b"TENURE_") || notify::VARIABLES.iter().any(|one| name == *one)
+    name.as_encoded_bytes().starts_with(b"TENURE_")
+        || notify::VARIABLES.iter().any(|one| name == *one)
 }
 
 fn has_ended(guard: Pid) -> bool {

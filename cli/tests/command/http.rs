@@ -85,7 +85,8 @@ impl Sidecar {
 
 impl Reply {
     pub(crate) fn read(said: &str) -> Self {
-        let (head, body) = said.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no reply: {said:?}"));
+        let (head, body) =
+            said.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no reply: {said:?}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Self { status, head: head.to_lowercase(), body: body.to_owned() }
     }

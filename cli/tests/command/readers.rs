@@ -37,7 +37,8 @@ fn paths_and_methods_are_checked() {
     {
         assert!(reply.head.contains(header), "{header}: {}", reply.head);
     }
-    for other in [&b"nonsense\r\n\r\n"[..], b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01"] {
+    for other in [&b"nonsense\r\n\r\n"[..], b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01"]
+    {
         let said = sidecar.says(&[other, b"\r\n\r\n"].concat());
         assert!(said.is_empty() || Reply::read(&said).status == 400, "{said}");
     }

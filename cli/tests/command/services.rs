@@ -222,7 +222,8 @@ fn a_manager_that_does_not_read_costs_no_lead() {
             break;
         }
     }
-    let others = manager.told.iter().filter(|line| *line != "WATCHDOG=1" && !line.starts_with("ST"));
+    let others =
+        manager.told.iter().filter(|line| *line != "WATCHDOG=1" && !line.starts_with("ST"));
     assert_eq!(others.count(), 0, "one lead from its beginning to its end: {:?}", manager.told);
     assert!(!manager.told.iter().any(|line| line.contains("waiting")), "{:?}", manager.told);
 }

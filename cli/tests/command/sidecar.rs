@@ -102,11 +102,11 @@ fn sigterm_hands_over_at_once() {
 }
 
 /// Neither SIGTERM nor a handover breaks what was answered.
-fn keeps_its_answer(valid_for: &str, give_up: impl Fn(&Place, &Sidecar)) {
+fn keeps_its_answer(ttl: &str, give_up: impl Fn(&Place, &Sidecar)) {
     let place = Place::new();
-    let first = in_a_file(&place, "host-a", "1h", &["--valid-for", valid_for]);
+    let first = in_a_file(&place, "host-a", ttl, &["--valid-for", "4s"]);
     wait_for_lead(&first);
-    let second = in_a_file(&place, "host-b", "1h", &[]);
+    let second = in_a_file(&place, "host-b", ttl, &[]);
     wait_until("a known leader", || !second.standing()["leader"].is_null());
     let asked = Instant::now();
     let valid = Duration::from_millis(first.standing()["valid_ms"].as_u64().unwrap());
@@ -123,7 +123,7 @@ fn keeps_its_answer(valid_for: &str, give_up: impl Fn(&Place, &Sidecar)) {
 
 #[test]
 fn sigterm_waits_for_answers_that_are_valid() {
-    keeps_its_answer("4s", |_, leader| {
+    keeps_its_answer("1h", |_, leader| {
         leader.host.signal(Signal::SIGTERM);
         // It answers until its end, and has no lead in its answers any more.
         wait_until("the end of its claim", || !leader.leads());
@@ -135,7 +135,8 @@ fn sigterm_waits_for_answers_that_are_valid() {
 
 #[test]
 fn a_handover_waits_for_answers_that_are_valid() {
-    keeps_its_answer("4s", |place, leader| {
+    // The leader learns of the wish with its next renewal.
+    keeps_its_answer("15s", |place, leader| {
         let handover = ["handover", "job", "--to", "host-b", "--timeout", "1m"];
         let mut handing = Host::start(place.tenure().args(handover));
         wait_until("the end of its claim", || !leader.leads());
