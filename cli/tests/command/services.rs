@@ -155,13 +155,16 @@ fn a_watchdog_is_told_by_the_thread_that_renews() {
     let host = Host::start(command.env("WATCHDOG_USEC", "400000"));
     manager.hears("WATCHDOG=1");
     manager.hears("STATUS=leads");
-    manager.told.clear();
-    let began = Instant::now();
-    while manager.told.len() < 5 {
-        manager.read();
-        assert!(began.elapsed() < SOON, "{:?}", manager.told);
+    // A busy machine makes some of the times between two pings longer, and at most one shorter.
+    let mut times = Vec::new();
+    while times.len() < 8 {
+        manager.told.clear();
+        manager.hears("WATCHDOG=1");
+        times.push(Instant::now());
     }
-    assert!(began.elapsed() > Duration::from_millis(600), "each 200 ms");
+    let between: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(between.iter().min().unwrap() < &Duration::from_millis(400), "{between:?}");
+    assert!(times[7] - times[0] > Duration::from_secs(1), "{between:?}");
     host.signal(Signal::SIGSTOP);
     wait_until("the pause", || super::hosts::is_stopped(host.id()));
     while !manager.told.is_empty() {
