@@ -200,6 +200,21 @@ fn redis_that_is_paused_ends_the_claim() {
     assert_eq!(sidecar.get("/readyz").status, 200);
 }
 
+/// The lead can't be given back then, and ends by itself.
+#[test]
+fn redis_that_is_paused_does_not_delay_the_end() {
+    let place = Place::new();
+    let redis = RedisServer::start().unwrap();
+    let mut sidecar = at(&place, &redis.url(), "host-a", "15s");
+    wait_for_lead(&sidecar);
+    redis.pause().unwrap();
+    let asked = Instant::now();
+    assert!(sidecar.leads(), "just before SIGTERM");
+    sidecar.host.signal(Signal::SIGTERM);
+    assert_eq!(sidecar.host.ends(), Some(143));
+    assert!(asked.elapsed() < Duration::from_secs(10), "the stop grace of a container");
+}
+
 #[test]
 fn redis_that_is_down_at_the_start_is_waited_for() {
     let place = Place::new();
