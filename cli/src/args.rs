@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::install::{Completions, Manual};
+use crate::purge::Purge;
 use crate::sidecar::Sidecar;
 
 /// Runs a program only while this host leads, shows who leads, and hands over.
@@ -58,6 +60,17 @@ pub(crate) enum What {
     ///
     /// Statuses: 128 and its number for a signal; 64 wrong usage; 71 the address can't be used.
     Sidecar(Sidecar),
+    /// Delete the records of elections that ended long ago.
+    ///
+    /// A store keeps a record of each election for ever. A lease that is held is never touched, and later tokens are above
+    /// those that were deleted.
+    ///
+    /// Statuses: 0 done, 64 wrong usage or a store that can't, 69 the store can't be used.
+    Purge(Purge),
+    /// Print completions of this command line for a shell to load.
+    Completions(Completions),
+    /// Print the manual page, or write all of them to a folder.
+    Man(Manual),
 }
 
 /// Where elections are kept.
@@ -118,6 +131,9 @@ pub(crate) struct Status {
     /// Wait until that holds of each election: leader, none, or the name of the candidate that leads.
     #[arg(long, value_name = "WHAT")]
     pub(crate) wait_for: Option<String>,
+    /// Print a line for each change, until the end by a signal.
+    #[arg(long, conflicts_with_all = ["wait_for", "timeout"])]
+    pub(crate) watch: bool,
     /// How long to wait for the store, and for --wait-for.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,

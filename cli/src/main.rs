@@ -6,7 +6,8 @@
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
 //! | `sidecar` | takes part, and answers over HTTP whether it leads |
 //! | `notify`, `health` | what a service manager is told |
-//! | `status`, `handover` | one question, or one wish, at the store |
+//! | `status`, `handover`, `purge` | one question, or one wish, at the store |
+//! | `install` | completions and manual pages |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
 
 mod args;
@@ -14,8 +15,10 @@ mod exit;
 mod guard;
 mod handover;
 mod health;
+mod install;
 mod notify;
 mod place;
+mod purge;
 mod run;
 mod sidecar;
 mod status;
@@ -64,7 +67,11 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
     log(match what {
         What::Run(options) => options.verbose,
         What::Sidecar(options) => options.verbose,
-        What::Status(_) | What::Handover(_) => false,
+        What::Status(_)
+        | What::Handover(_)
+        | What::Purge(_)
+        | What::Completions(_)
+        | What::Man(_) => false,
     });
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -75,6 +82,9 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
             What::Sidecar(options) => sidecar::sidecar(options).await,
+            What::Purge(options) => purge::purge(options).await,
+            What::Completions(options) => install::completions(options),
+            What::Man(options) => install::manual(options),
         }
     });
     // A name server that is silent must not hold up the end.

@@ -1,11 +1,11 @@
 //! `tenure status`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use tenure::store::Incumbent;
+use tenure::store::{Incumbent, StoreError};
 use tenure::{Elections, Observer};
 
 use crate::args::Status;
@@ -17,6 +17,9 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
     let elections = Elections::new(place::store(&options.at)?);
+    if options.watch {
+        return watch(&elections, options).await;
+    }
     let (wanted, default) = match options.wait_for.as_deref() {
         None => (Wanted::Anything, ANSWERS_WITHIN),
         Some("leader") => (Wanted::Leader, Duration::MAX),
@@ -33,12 +36,27 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
     let mut status = 0;
     for (key, look) in options.keys.iter().zip(looks) {
         let look = look?;
-        let line = if options.json { look.json(key) } else { look.words(key) };
         // A reader that has gone needs no more.
-        let _ = writeln!(std::io::stdout(), "{line}");
+        let _ = look.print(key, options.json);
         status = status.max(look.status(wanted));
     }
     Ok(status)
+}
+
+/// Prints what changes, until a signal or the reader's end.
+async fn watch(elections: &Elections, options: &Status) -> Result<u8, Failure> {
+    let observed = options.keys.iter().map(|key| {
+        let sights = elections.observe(key)?;
+        Ok(sights.map(move |sight| (key, Look::of(sight))).boxed())
+    });
+    let observed: Result<Vec<_>, Failure> = observed.collect();
+    let mut looks = futures_util::stream::select_all(observed?);
+    while let Some((key, look)) = looks.next().await {
+        if look.print(key, options.json).is_err() {
+            break;
+        }
+    }
+    Ok(0)
 }
 
 #[derive(Clone, Copy)]
@@ -71,16 +89,11 @@ async fn look(mut observer: Observer, wanted: Wanted<'_>, within: Duration) -> L
     let mut last = Look::Unknown("the store has not answered in time".to_owned());
     let looking = async {
         while let Some(sight) = observer.next().await {
-            let is_met = match sight {
-                Ok(leader) => {
-                    let is_met = wanted.is_met(leader.as_ref());
-                    last = leader.map_or(Look::Nobody, Look::Leader);
-                    is_met
-                }
-                Err(error) => {
-                    last = Look::Unknown(crate::run::with_causes(&error));
-                    false
-                }
+            last = Look::of(sight);
+            let is_met = match &last {
+                Look::Leader(leader) => wanted.is_met(Some(leader)),
+                Look::Nobody => wanted.is_met(None),
+                Look::Unknown(_) => false,
             };
             if is_met {
                 return;
@@ -93,6 +106,18 @@ async fn look(mut observer: Observer, wanted: Wanted<'_>, within: Duration) -> L
 }
 
 impl Look {
+    fn of(sight: Result<Option<Incumbent>, StoreError>) -> Self {
+        match sight {
+            Ok(leader) => leader.map_or(Self::Nobody, Self::Leader),
+            Err(error) => Self::Unknown(crate::run::with_causes(&error)),
+        }
+    }
+
+    fn print(&self, key: &str, as_json: bool) -> io::Result<()> {
+        let line = if as_json { self.json(key) } else { self.words(key) };
+        writeln!(io::stdout(), "{line}")
+    }
+
     /// With a wish that is not met, also a leader is none.
     fn status(&self, wanted: Wanted<'_>) -> u8 {
         match (self, wanted) {

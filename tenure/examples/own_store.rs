@@ -12,6 +12,7 @@ use tenure::store::cas::{Cas, CasStore, Swapped, Versioned};
 use tenure::store::{Key, StoreError, StoreErrorKind, StoreTraits};
 use tenure::{Candidate, Tenure};
 use tokio::sync::Mutex;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
 const TABLE: &str =
@@ -23,6 +24,8 @@ const CREATE: &str = "INSERT INTO kept VALUES ($1, $2, gen_random_uuid()) ON CON
 const SWAP: &str = "UPDATE kept SET value = $2, version = gen_random_uuid() \
                     WHERE key = $1 AND version = $3::text::uuid RETURNING version::text";
 
+type With<'a> = &'a [&'a (dyn ToSql + Sync)];
+
 struct Table {
     address: String,
     client: Mutex<Option<Client>>,
@@ -30,22 +33,16 @@ struct Table {
 
 impl Table {
     /// An outcome that is not known is an error, and nothing is tried again.
-    async fn row(
-        &self,
-        sql: &str,
-        parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
-    ) -> Result<Option<Row>, StoreError> {
+    async fn row(&self, sql: &str, with: With<'_>) -> Result<Option<Row>, StoreError> {
         let mut client = self.client.lock().await;
         // A request that is given up takes its connection with it.
-        let connected = match client.take().filter(|client| !client.is_closed()) {
-            Some(client) => client,
-            None => {
-                self.connect().await.map_err(|error| failed(StoreErrorKind::Unreachable, error))?
-            }
+        let connected = match client.take() {
+            Some(client) if !client.is_closed() => client,
+            _ => self.connect().await.map_err(failed)?,
         };
-        let row = connected.query_opt(sql, parameters).await;
+        let row = connected.query_opt(sql, with).await;
         *client = Some(connected);
-        row.map_err(|error| failed(StoreErrorKind::Refused, error))
+        row.map_err(failed)
     }
 
     async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
@@ -56,8 +53,8 @@ impl Table {
     }
 }
 
-fn failed(kind: StoreErrorKind, error: tokio_postgres::Error) -> StoreError {
-    StoreError::new(kind, "the table of values").with_source(error)
+fn failed(error: tokio_postgres::Error) -> StoreError {
+    StoreError::new(StoreErrorKind::Disconnected, "the table of values").with_source(error)
 }
 
 impl Cas for Table {
@@ -71,10 +68,8 @@ impl Cas for Table {
 
     async fn get(&self, key: &Key) -> Result<Option<Versioned<String>>, StoreError> {
         let found = self.row(GET, &[&key.as_str()]).await?;
-        Ok(found.map(|row| {
-            let value: Vec<u8> = row.get(0);
-            Versioned { value: value.into(), version: row.get(1) }
-        }))
+        let read = |row: Row| Versioned { value: Vec::into(row.get(0)), version: row.get(1) };
+        Ok(found.map(read))
     }
 
     async fn swap(

@@ -56,9 +56,13 @@ const LIST: &[(&str, Known)] = &[
     ("tenure status nightly", OF_THE_COMMAND),
     ("tenure status nightly other --json", OF_THE_COMMAND),
     ("tenure status nightly --wait-for leader --timeout 1m", OF_THE_COMMAND),
+    ("tenure status nightly --watch", OF_THE_COMMAND),
     ("tenure handover nightly --to web-2", OF_THE_COMMAND),
     ("tenure sidecar nightly --name web-1", OF_THE_COMMAND),
     ("curl http://127.0.0.1:8406/", OF_THE_COMMAND),
+    ("tenure purge --older-than 30d --watch 1m", OF_THE_COMMAND),
+    ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", OF_THE_COMMAND),
+    ("tenure man --out ~/.local/share/man/man1", OF_THE_COMMAND),
     ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",
@@ -76,6 +80,12 @@ const LIST: &[(&str, Known)] = &[
         "TENURE_ROUNDS=200 cargo test -p tenure-tests --test stores -- client_go --nocapture",
         BY_HAND,
     ),
+    (
+        "TENURE_KUBECONFIG=~/.kube/config TENURE_NAMESPACE=default cargo test -p tenure-tests --test stores -- \
+         contract::in_a_kubernetes_of_yours",
+        CLUSTER,
+    ),
+    ("kubectl delete lease --selector app.kubernetes.io/managed-by=tenure", CLUSTER),
     ("CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p tenure-core -j2", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos -- unfenced", BY_HAND),

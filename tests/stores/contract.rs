@@ -1,8 +1,11 @@
 //! One conformance run over all stores: every row of the store contract, each on servers of its own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tenure::store::Memory;
+use tenure::store::kubernetes::KubernetesConfig;
 use tenure_servers::RedisCluster;
 use tenure_sim::conformance;
 use tenure_sim::conformance::{Row, check};
@@ -53,6 +56,26 @@ fn in_kubernetes() {
     let server = kubernetes::support::server();
     for row in Row::ALL {
         check(row, || kubernetes::rows::place(&server, row));
+    }
+}
+
+/// The rows that need nothing but requests, in the cluster of the file `TENURE_KUBECONFIG` and its namespace
+/// `TENURE_NAMESPACE`, or in one of the test's own.
+#[test]
+fn in_a_kubernetes_of_yours() {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let own = set("TENURE_KUBECONFIG").is_none().then(kubernetes::support::server);
+    let file = match &own {
+        Some(server) => server.kubeconfig(server.admin_token()).unwrap(),
+        None => PathBuf::from(set("TENURE_KUBECONFIG").unwrap()),
+    };
+    let namespace = set("TENURE_NAMESPACE").unwrap_or_else(|| "default".to_owned());
+    let cluster = KubernetesConfig::new(namespace).unwrap().kubeconfig(file);
+    // Each run has elections of its own.
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let prefix = format!("tenure-test-{}", begun.as_millis());
+    for row in Row::ALL {
+        check(row, || kubernetes::rows::by_kubeconfig(&cluster, &prefix, row));
     }
 }
 

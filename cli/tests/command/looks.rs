@@ -1,5 +1,9 @@
 //! `tenure status` and `tenure handover`.
 
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -41,6 +45,25 @@ fn status_waits_for_a_leader() {
     assert_eq!(waits.ends(), Some(0));
     let not_met = ["status", "job", "--wait-for", "host-b", "--timeout", "200ms"];
     assert_eq!(place.status(&not_met), 1);
+}
+
+#[test]
+fn status_watches_changes() {
+    let place = Place::new();
+    let mut watches = place.tenure();
+    watches.args(["status", "job", "other", "--watch"]).stdout(Stdio::piped());
+    let mut watches = Host::start(&mut watches);
+    let mut lines = BufReader::new(watches.0.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    let both = BTreeSet::from([next(), next()]);
+    assert_eq!(both, BTreeSet::from(["job", "other"].map(|key| format!("{key}: nobody leads"))));
+    let mut host = leads(&place, "host-a", &[]);
+    let line = next();
+    assert!(line.starts_with("job: host-a leads, token "), "{line}");
+    host.signal(Signal::SIGTERM);
+    host.ends();
+    assert_eq!(next(), "job: nobody leads");
+    watches.signal(Signal::SIGTERM);
 }
 
 #[test]

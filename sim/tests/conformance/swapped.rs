@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use tenure::store::cas::{Cas, CasStore, Change, Election, Swapped, Versioned};
 use tenure::store::{
     Acquire, Asked, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
@@ -22,7 +22,7 @@ struct Values(Arc<Server>);
 
 struct Server {
     kept: Mutex<Kept>,
-    changes: broadcast::Sender<Change>,
+    changes: broadcast::Sender<Change<(u128, u64)>>,
     is_slow: watch::Sender<bool>,
     /// Reads and swaps that were asked for.
     trips: AtomicUsize,
@@ -92,17 +92,22 @@ impl Cas for Values {
         }
         kept.writes += 1;
         let write = kept.writes;
+        let version = (kept.identity, write);
         kept.values.insert(key.clone(), (write, value.clone()));
         // It is no error if nobody watches.
-        let _ = self.0.changes.send(Change { key: key.clone(), value: Some(value) });
-        Ok(Swapped::Done((kept.identity, write)))
+        let found = Some(Versioned { value, version });
+        let _ = self.0.changes.send(Change { key: key.clone(), found });
+        Ok(Swapped::Done(version))
     }
 
     fn identity((server, _): &(u128, u64)) -> u128 {
         *server
     }
 
-    fn watch(&self, mut watched: Watched) -> impl Stream<Item = Change> + Send + 'static {
+    fn watch(
+        &self,
+        mut watched: Watched,
+    ) -> impl Stream<Item = Change<(u128, u64)>> + Send + 'static {
         let mut changes = self.0.changes.subscribe();
         async_stream::stream! {
             loop {
@@ -110,7 +115,7 @@ impl Cas for Values {
                     added = watched.changed() => {
                         let Some(added) = added else { return };
                         for key in added.added {
-                            yield Change { key, value: None };
+                            yield Change { key, found: None };
                         }
                     }
                     change = changes.recv() => match change {
@@ -118,7 +123,7 @@ impl Cas for Values {
                         Ok(_) => {}
                         Err(broadcast::error::RecvError::Lagged(_)) => {
                             for key in watched.keys() {
-                                yield Change { key, value: None };
+                                yield Change { key, found: None };
                             }
                         }
                         Err(broadcast::error::RecvError::Closed) => return,
@@ -196,7 +201,7 @@ async fn a_value_begins_empty() {
     let key = Key::new("job").unwrap();
     store.call(&key, acquire(1, None)).await.unwrap();
     let [created, stamped] = [changes.recv().await.unwrap(), changes.recv().await.unwrap()]
-        .map(|change| Election::read(&key, &change.value.unwrap()).unwrap());
+        .map(|change| Election::read(&key, &change.found.unwrap().value).unwrap());
     assert_eq!(created, Election::default());
     assert!(stamped.past.is_some());
 }
@@ -249,6 +254,15 @@ async fn a_handover_takes_few_trips() {
     let (renewing, reply) = trips(&leader, renew(3)).await;
     assert_eq!((renewing, matches!(reply, Reply::Renewed { asked: Some(_), .. })), (2, true));
     assert_eq!(trips(&leader, renew(4)).await.0, 2);
+
+    let watched = Watched::only([Key::new("job").unwrap()]);
+    let mut hints = std::pin::pin!(other.hints(watched));
+    hints.next().await.expect("the subscription");
+    let release = Request::Release { holder: HolderId::from_bits(1), token, reservation: None };
+    assert_eq!(leader.call(&Key::new("job").unwrap(), release).await.unwrap(), Reply::Released);
+    hints.next().await.expect("the release");
+    let (acquiring, reply) = trips(&other, acquire(2, Some(token))).await;
+    assert_eq!((acquiring, matches!(reply, Reply::Granted { .. })), (1, true), "{reply:?}");
 }
 
 /// Always has what it showed, and yet another version.

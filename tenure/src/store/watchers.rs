@@ -84,6 +84,11 @@ impl Watchers {
         }
     }
 
+    #[cfg(feature = "kubernetes")]
+    pub(super) fn watches(&self, key: &Key) -> bool {
+        self.watched.range(of(key)).next().is_some()
+    }
+
     /// Hints all elections that are watched: something may have been missed.
     #[cfg(any(feature = "fred", feature = "sqlite", test))]
     pub(super) fn wake_all(&mut self) {

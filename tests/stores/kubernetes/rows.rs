@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tenure::store::cas::Election;
-use tenure::store::kubernetes::Kubernetes;
+use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure::store::{Key, Reply};
 use tenure_servers::KubeApiServer;
 use tenure_sim::conformance::{Mishap, Row};
@@ -40,6 +40,28 @@ pub(crate) fn place(server: &Arc<KubeApiServer>, row: Row) -> Place {
         })
         .skipping(&SKIPPED)
         .place()
+}
+
+/// Elections in a cluster to which nothing can be done but to ask it: names begin with the prefix.
+pub(crate) fn by_kubeconfig(cluster: &KubernetesConfig, prefix: &str, row: Row) -> Place {
+    const SKIPPED: [Row; 13] = [
+        Row::Messages,
+        Row::OwnMessages,
+        Row::NoLeader,
+        Row::LeastTtl,
+        Row::PurgeSpares,
+        Row::PurgedTokens,
+        Row::WatchedForAll,
+        Row::LongestTtl,
+        Row::Restart,
+        Row::SlowServer,
+        Row::Loss,
+        Row::FirstRequest,
+        Row::StampsDiffer,
+    ];
+    let name = row.name().replace('_', "-");
+    let config = cluster.clone().prefix(format!("{prefix}-{name}")).unwrap();
+    Place::of(config, |config| Kubernetes::new(config.clone())).skipping(&SKIPPED).place()
 }
 
 fn suffer(server: &KubeApiServer, namespace: &str, mishap: Mishap) {

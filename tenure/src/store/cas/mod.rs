@@ -63,7 +63,10 @@ pub trait Cas: Send + Sync + 'static {
     /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An
     /// election is named once after each (re)subscription to it. Changes may be missed, repeated and late. A backend
     /// without such a stream sets [`StoreTraits::push`] to false. Default: nothing.
-    fn watch(&self, watched: Watched) -> impl Stream<Item = Change> + Send + 'static {
+    fn watch(
+        &self,
+        watched: Watched,
+    ) -> impl Stream<Item = Change<Self::Version>> + Send + 'static {
         let _ = watched;
         futures_util::stream::pending()
     }
@@ -89,9 +92,10 @@ pub enum Swapped<V> {
 
 /// A value that may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct Change<V> {
     /// Whose it is.
     pub key: Key,
-    /// What it is now; `None` if the backend does not tell it, or it was deleted.
-    pub value: Option<Bytes>,
+    /// What it is now; `None` if the backend does not tell it, or it was deleted. A request that begins with it, and not with
+    /// a read, takes one round trip less.
+    pub found: Option<Versioned<V>>,
 }

@@ -25,9 +25,16 @@ pub struct CasStore<C: Cas>(Arc<Inner<C>>);
 struct Inner<C: Cas> {
     backend: C,
     trust_empty_store: bool,
-    /// The values that tenures of this process have written: a renewal need not read them. And those read in which the lead
-    /// is wished elsewhere: an ask need not read them again.
-    own: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+    /// The values that tenures of this process have written, and those of others that hint at a lease: what follows need not
+    /// read them.
+    last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+}
+
+impl<C: Cas> Inner<C> {
+    fn last(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
+        // No step panics half way, so a poisoned map is intact.
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<C: Cas> Clone for CasStore<C> {
@@ -55,7 +62,7 @@ impl<C: Cas> CasStore<C> {
     }
 
     fn over(backend: C, trust_empty_store: bool) -> Self {
-        Self(Arc::new(Inner { backend, trust_empty_store, own: Mutex::default() }))
+        Self(Arc::new(Inner { backend, trust_empty_store, last: Mutex::default() }))
     }
 
     /// The backend.
@@ -63,31 +70,32 @@ impl<C: Cas> CasStore<C> {
         &self.0.backend
     }
 
-    /// What a renewal, a release or an ask may begin with. Whatever else is decided, is decided by what the backend has
-    /// now.
+    /// What a request may begin with that changes the value, or is decided anew by what the backend has now.
     fn known(&self, key: &Key, request: &Request) -> Option<Versioned<C::Version>> {
-        let begins = matches!(
-            request,
-            Request::Renew { .. } | Request::Release { .. } | Request::Ask { .. }
-        );
-        begins.then(|| self.own().remove(key)).flatten()
+        let begins = match request {
+            Request::Acquire { .. }
+            | Request::Ask { .. }
+            | Request::Renew { .. }
+            | Request::Release { .. } => true,
+            Request::Look { .. }
+            | Request::Observe
+            | Request::Want { .. }
+            | Request::Describe { .. }
+            | Request::Notify { .. } => false,
+        };
+        begins.then(|| self.0.last().remove(key)).flatten()
     }
 
     /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it may not: candidates ask
     /// for the lead, so that the value is another one by then.
     fn note(&self, key: &Key, reply: &Reply, after: &Election, swapped: Versioned<C::Version>) {
-        let mut own = self.own();
+        let mut last = self.0.last();
         let is_own = matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. });
         if is_own && !after.is_wished_elsewhere() {
-            own.insert(key.clone(), swapped);
+            last.insert(key.clone(), swapped);
         } else {
-            own.remove(key);
+            last.remove(key);
         }
-    }
-
-    fn own(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
-        // No step panics half way, so a poisoned map is intact.
-        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What becomes of an election by a request.
@@ -139,7 +147,7 @@ impl<C: Cas> Store for CasStore<C> {
         loop {
             let is_known = known.is_some();
             let found = match known.take() {
-                Some(own) => Some(own),
+                Some(last) => Some(last),
                 None => self.0.backend.get(key).await?,
             };
             let version = found.as_ref().map(|found| &found.version);
@@ -160,7 +168,7 @@ impl<C: Cas> Store for CasStore<C> {
                 if let Some(found) = found
                     && election.is_wished_elsewhere()
                 {
-                    self.own().insert(key.clone(), found);
+                    self.0.last().insert(key.clone(), found);
                 }
                 return Ok(reply);
             }
@@ -182,17 +190,23 @@ impl<C: Cas> Store for CasStore<C> {
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
-        let changes = self.0.backend.watch(watched);
-        changes.filter_map(|change| std::future::ready(change.is_a_hint().then_some(change.key)))
+        let store = Arc::clone(&self.0);
+        self.0.backend.watch(watched).filter_map(move |change| {
+            let is_hint = change.is_hint();
+            if let (Some(found), true) = (change.found, is_hint) {
+                store.last().insert(change.key.clone(), found);
+            }
+            std::future::ready(is_hint.then_some(change.key))
+        })
     }
 }
 
-impl Change {
+impl<V> Change<V> {
     /// Whether a candidate may be granted the lease, or should ask for it. A grant is no hint, and neither is a renewal. What
     /// can't be read is left to the request that follows.
-    pub(in crate::store) fn is_a_hint(&self) -> bool {
-        let read = |value| Election::read(&self.key, value).ok();
-        let Some(election) = self.value.as_deref().and_then(read) else { return true };
+    pub(in crate::store) fn is_hint(&self) -> bool {
+        let read = |found: &Versioned<V>| Election::read(&self.key, &found.value).ok();
+        let Some(election) = self.found.as_ref().and_then(read) else { return true };
         let is_released = |tenant: &Tenant| tenant.record.released;
         election.tenant.as_ref().is_some_and(is_released) || election.is_wished_elsewhere()
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_core::Stream;
 use http::Request;
 use http::request::Builder;
 use serde_json::Value;
@@ -13,9 +14,9 @@ use super::error;
 use super::lease::{Found, Lease};
 use super::link::{Answer, Link};
 use super::patch;
-use crate::store::cas::{Cas, Election, Swapped, Versioned};
+use crate::store::cas::{Cas, Change, Election, Swapped, Versioned};
 use crate::store::key::fnv;
-use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits};
+use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
 
 /// The objects of one namespace.
 #[derive(Clone, Debug)]
@@ -92,6 +93,10 @@ impl Cas for Leases {
     fn identity(found: &Box<Found>) -> u128 {
         fnv(found.lease.metadata.uid.as_bytes())
     }
+
+    fn watch(&self, watched: Watched) -> impl Stream<Item = Change<Box<Found>>> + Send + 'static {
+        self.0.changes(watched)
+    }
 }
 
 /// A candidate of another kind reads no wishes.
@@ -108,7 +113,10 @@ fn refuse_wishes(found: &Found, election: &Election) -> Result<(), StoreError> {
 }
 
 pub(super) fn found(key: &Key, text: &str) -> Result<Versioned<Box<Found>>, StoreError> {
-    let lease: Lease = serde_json::from_str(text).map_err(|error| unexpected(&error))?;
+    read(key, serde_json::from_str(text).map_err(|error| unexpected(&error))?)
+}
+
+pub(super) fn read(key: &Key, lease: Lease) -> Result<Versioned<Box<Found>>, StoreError> {
     let (found, value) = Found::read(key, lease)?;
     Ok(Versioned { value, version: Box::new(found) })
 }

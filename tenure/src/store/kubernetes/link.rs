@@ -23,7 +23,9 @@ use tower::{BoxError, ServiceBuilder};
 
 use super::config::KubernetesConfig;
 use super::error::{self, unreachable};
+use super::lease::Found;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::cas::Change;
 use crate::store::dial::Dial;
 use crate::store::progress::{Ask, Progress};
 use crate::store::slot::{CONNECT_TIMEOUT, Connection, Patience, Slot};
@@ -41,6 +43,8 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
+    /// What an event has shown of elections that are listened to, until the hint is taken.
+    shown: Mutex<BTreeMap<Key, Change<Box<Found>>>>,
     dial: Dial,
 }
 
@@ -71,7 +75,19 @@ impl Link {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let current = Slot::new(&runtime, CONNECT_TIMEOUT);
         let dial = Dial::new(&runtime, CONNECT_TIMEOUT);
-        Self { config, runtime, current, listeners: Table::default(), dial }
+        Self {
+            config,
+            runtime,
+            current,
+            listeners: Table::default(),
+            shown: Mutex::default(),
+            dial,
+        }
+    }
+
+    pub(super) fn shown(&self) -> MutexGuard<'_, BTreeMap<Key, Change<Box<Found>>>> {
+        // No step panics half way.
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {

@@ -16,13 +16,12 @@ mod patch;
 mod settings;
 mod wakeup;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
 
 use super::cas::CasStore;
-use super::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched, subscriptions};
+use super::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
 
 pub use config::KubernetesConfig;
 use leases::Leases;
@@ -76,6 +75,6 @@ impl Store for Kubernetes {
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
-        subscriptions::hints(Arc::clone(&self.0.backend().0), watched)
+        self.0.hints(watched)
     }
 }

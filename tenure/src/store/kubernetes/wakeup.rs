@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::Stream;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use http::Request;
@@ -17,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::error;
 use super::lease::{Found, KEY, Lease};
+use super::leases;
 use super::link::{Link, Live, Streams};
 use super::patch::LABEL;
 use crate::runtime::Runtime;
 use crate::store::cas::Change;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::subscriptions::{Subscriber, Table, Topic};
-use crate::store::{Key, StoreError, StoreErrorKind};
+use crate::store::subscriptions::{self, Subscriber, Table, Topic};
+use crate::store::{Key, StoreError, StoreErrorKind, Watched};
 
 /// How many elections have a stream each.
 const EACH_MOST: usize = 4;
@@ -97,6 +99,10 @@ impl Subscriber for Link {
         Ok(())
     }
 
+    fn unwatched(&self, key: &Key) {
+        self.shown().remove(key);
+    }
+
     /// HTTP/2's own pings are the heartbeat, and end the connection.
     async fn beats(self: &Arc<Self>, _: &Arc<Live>) -> Result<(), StoreError> {
         Ok(())
@@ -151,11 +157,26 @@ impl Link {
         let named = || Key::new(lease.metadata.annotations.get(KEY)?).ok();
         let Some(key) = of.cloned().or_else(named) else { return };
         // That of an object which can't be read is left to the request that follows.
-        let value = Found::read(&key, lease).ok().map(|(_, value)| value).filter(|_| !is_gone);
-        let change = Change { key, value };
-        if change.is_a_hint() {
-            self.listeners.wake(&change.key);
+        let found = leases::read(&key, lease).ok().filter(|_| !is_gone);
+        let change = Change { key, found };
+        if change.is_hint() && self.listeners.watches(&change.key) {
+            let key = change.key.clone();
+            self.shown().insert(key.clone(), change);
+            self.listeners.wake(&key);
         }
+    }
+
+    /// What the hints of the backend are about.
+    pub(super) fn changes(
+        self: &Arc<Self>,
+        watched: Watched,
+    ) -> impl Stream<Item = Change<Box<Found>>> + Send + 'static {
+        let link = Arc::clone(self);
+        let keys = subscriptions::hints(Arc::clone(self), watched);
+        keys.map(move |key| {
+            let shown = link.shown().remove(&key);
+            shown.unwrap_or(Change { key, found: None })
+        })
     }
 }
 

@@ -50,6 +50,12 @@ impl<T: Clone> Table<T> {
         self.state().watchers.wake(key);
     }
 
+    /// Whether anybody listens to hints of that election.
+    #[cfg(feature = "kubernetes")]
+    pub(in crate::store) fn watches(&self, key: &Key) -> bool {
+        self.state().watchers.watches(key)
+    }
+
     /// Hints all listeners to all that they watch: something may have been missed.
     #[cfg(feature = "fred")]
     pub(in crate::store) fn wake_all(&self) {
