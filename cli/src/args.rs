@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::install::{Completions, Manual};
 use crate::purge::Purge;
+use crate::sidecar::Sidecar;
 
 /// Runs a program only while this host leads, shows who leads, and hands over.
 ///
@@ -50,6 +51,15 @@ pub(crate) enum What {
     /// Statuses: 0 another candidate leads, 1 no candidate leads, 64 wrong usage, 69 the store can't be used, 75 no
     /// candidate that is meant has taken over in time.
     Handover(Handover),
+    /// Take part in an election, and say over HTTP whether this host leads.
+    ///
+    /// For programs in any language beside it. GET / answers with JSON: key, name (this candidate), leads, token (while
+    /// it leads), valid_ms, and leader (its name and token, as far as known). A reader may act as the leader for valid_ms
+    /// from the moment when it sent its request, and must stop by itself then. GET /healthz answers 200. GET /readyz
+    /// answers 200 if this candidate takes part and the store has answered within a TTL, else 503 with the reason.
+    ///
+    /// Statuses: 128 and its number for a signal; 64 wrong usage; 71 the address can't be used.
+    Sidecar(Sidecar),
     /// Delete the records of elections that ended long ago.
     ///
     /// A store keeps a record of each election for ever. A lease that is held is never touched, and later tokens are above

@@ -6,7 +6,7 @@ pub(crate) const SIGNALLED: u8 = 128;
 pub(crate) const USAGE: u8 = 64;
 /// The store can't be used.
 pub(crate) const STORE: u8 = 69;
-/// The guard or the command's process could not be made.
+/// The system has refused a process, or an address to listen on.
 pub(crate) const SYSTEM: u8 = 71;
 /// Another candidate leads, or nobody who was meant has taken over in time.
 pub(crate) const NOT_LEADING: u8 = 75;

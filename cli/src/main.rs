@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
+//! | `sidecar` | takes part, and answers over HTTP whether it leads |
+//! | `notify`, `health` | what a service manager is told |
 //! | `status`, `handover`, `purge` | one question, or one wish, at the store |
 //! | `install` | completions and manual pages |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
@@ -12,10 +14,13 @@ mod args;
 mod exit;
 mod guard;
 mod handover;
+mod health;
 mod install;
+mod notify;
 mod place;
 mod purge;
 mod run;
+mod sidecar;
 mod status;
 
 use std::ffi::OsString;
@@ -59,7 +64,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn carry_out(what: &What) -> Result<u8, Failure> {
-    log(matches!(what, What::Run(run) if run.verbose));
+    log(match what {
+        What::Run(options) => options.verbose,
+        What::Sidecar(options) => options.verbose,
+        What::Status(_)
+        | What::Handover(_)
+        | What::Purge(_)
+        | What::Completions(_)
+        | What::Man(_) => false,
+    });
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::system(format!("no runtime: {error}")))?;
@@ -68,6 +81,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Run(options) => run::run(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
+            What::Sidecar(options) => sidecar::sidecar(options).await,
             What::Purge(options) => purge::purge(options).await,
             What::Completions(options) => install::completions(options),
             What::Man(options) => install::manual(options),

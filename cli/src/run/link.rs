@@ -18,6 +18,7 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::guard::{GUARD, Order, Report, kill_group, program, sweep};
+use crate::notify;
 
 /// What a guard guards.
 #[derive(Clone, Debug)]
@@ -172,16 +173,17 @@ impl Guard {
 /// Between two complaints.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Whether a variable is a setting of this program.
+/// Whether a variable is a setting of this program, or by which it speaks to its service manager.
 fn is_ours(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"TENURE_")
+        || notify::VARIABLES.iter().any(|one| name == *one)
 }
 
 fn has_ended(guard: Pid) -> bool {
     // In a container, orphans of all kinds become children of the first process. Elsewhere, other children than the
     // guard are those of libraries, which wait for them.
     if getpid().as_raw() == 1 {
-        reap_others(guard);
+        reap_orphans(Some(guard));
     }
     match waitid(Id::Pid(guard), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
         Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => false,
@@ -189,11 +191,12 @@ fn has_ended(guard: Pid) -> bool {
     }
 }
 
-fn reap_others(guard: Pid) {
+/// Reaps children of this process that have ended, until none is left or the next one is that child.
+pub(crate) fn reap_orphans(except: Option<Pid>) {
     let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
     while let Ok(status) = waitid(Id::All, ended | WaitPidFlag::WNOWAIT) {
         match status.pid() {
-            Some(other) if other != guard => drop(waitid(Id::Pid(other), ended)),
+            Some(orphan) if Some(orphan) != except => drop(waitid(Id::Pid(orphan), ended)),
             Some(_) | None => return,
         }
     }

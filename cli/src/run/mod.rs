@@ -19,10 +19,12 @@ use tokio::signal::unix::SignalKind;
 
 use crate::args::Run;
 use crate::exit::{Failure, LOST, SIGNALLED};
+use crate::notify::Notices;
 use crate::place;
 use limits::Limits;
+pub(crate) use link::reap_orphans;
 use link::{FromGuard, Guard, Guarded};
-use signals::{Signals, asks_to_end};
+pub(crate) use signals::{Signals, asks_to_end};
 use terminal::Terminal;
 use work::End;
 
@@ -72,7 +74,8 @@ pub(crate) fn with_causes(error: &dyn Error) -> String {
     })
 }
 
-fn ended_by(signal: SignalKind) -> u8 {
+/// The status after a signal that asked this process to end.
+pub(crate) fn ended_by(signal: SignalKind) -> u8 {
     SIGNALLED + u8::try_from(signal.as_raw_value()).unwrap_or_default()
 }
 
@@ -125,8 +128,9 @@ enum Waited {
 
 impl Supervisor {
     async fn run(mut self, patience: Patience) -> Result<u8, Failure> {
-        let status = self.serve(patience).await;
-        self.leave().await;
+        let (notices, candidate) = (Notices::from_env(), self.candidate.clone());
+        let status = notices.beside(&candidate, self.serve(patience)).await;
+        notices.stopping(self.leave()).await;
         status
     }
 

@@ -10,10 +10,10 @@ use crate::guard::CONT;
 
 /// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process was started to ignore, as by
 /// `nohup`: the command ignores them too.
-pub(super) struct Signals(Vec<(SignalKind, Signal)>);
+pub(crate) struct Signals(Vec<(SignalKind, Signal)>);
 
 impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let ignored = ignored();
         let kinds = [
             SignalKind::hangup(),
@@ -30,7 +30,7 @@ impl Signals {
     }
 
     /// The next one. Dropping the future loses none.
-    pub(super) async fn next(&mut self) -> SignalKind {
+    pub(crate) async fn next(&mut self) -> SignalKind {
         let each = self.0.iter_mut().map(|(kind, signal)| {
             Box::pin(async move {
                 // It ends only with the runtime.
@@ -49,7 +49,7 @@ impl Signals {
 }
 
 /// Whether a signal asks this process to end, as opposed to those that only have a meaning for the command.
-pub(super) fn asks_to_end(kind: SignalKind) -> bool {
+pub(crate) fn asks_to_end(kind: SignalKind) -> bool {
     let only_for_commands =
         [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::from_raw(CONT)];
     !only_for_commands.contains(&kind)

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::hosts::Place;
 
-const COMMANDS: [&str; 6] = ["completions", "handover", "man", "purge", "run", "status"];
+const COMMANDS: [&str; 7] = ["completions", "handover", "man", "purge", "run", "sidecar", "status"];
 
 /// What a bash that loaded the completions offers for the last word.
 fn offered(words: &[&str]) -> BTreeSet<String> {

@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod containers;
 mod deaths;
 mod exclusion;
 mod hosts;
+mod http;
 mod install;
 mod journal;
 mod looks;
 mod page;
 mod purge;
+mod readers;
 mod run;
+mod services;
+mod sidecar;
 mod terminal;

@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use tenure_servers::RedisServer;
 
 use super::hosts::{Host, Place, wait_until};
+use super::http::Sidecar;
 
 /// What each of them does, in the order in which they are run: the status, and a part of what it prints.
 const BEFORE: &[(&str, i32, &str)] = &[
@@ -34,6 +35,10 @@ const WHILE_LEADING: &[(&str, i32, &str)] = &[
     ("tenure handover nightly --to web-2", 0, ""),
     ("tenure run nightly --try -- ./job", 75, "web-2 leads"),
 ];
+
+/// It answers at the address below, until it is asked to end.
+const SIDECAR: &str = "tenure sidecar nightly --name web-1";
+const ASKS: &str = "curl http://127.0.0.1:8406/";
 
 /// In blocks and tables of the page.
 fn commands(page: &str) -> BTreeSet<String> {
@@ -94,7 +99,7 @@ fn every_command_of_the_page_works_with_redis() {
     let listed = BEFORE.iter().chain(WHILE_LEADING);
     // What does not end by itself is ended.
     let listed = listed.map(|(command, ..)| command.trim_start_matches("timeout 5 ").to_owned());
-    assert_eq!(commands(&page), listed.collect());
+    assert_eq!(commands(&page), listed.chain([SIDECAR.to_owned()]).collect());
 
     let (place, redis) = (sandbox(), RedisServer::start().unwrap());
     fs::write(place.file("store.url"), format!("{}\n", redis.url())).unwrap();
@@ -116,13 +121,35 @@ fn every_command_of_the_page_works_with_redis() {
     drop((first, second));
 }
 
+/// At a free port, since others may have the one of the page: the help says that it is the default.
+#[test]
+fn the_sidecar_of_the_page_answers_as_shown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = fs::read_to_string(root.join("docs/command.md")).unwrap();
+    let place = sandbox();
+    let help = String::from_utf8(place.output(&["sidecar", "--help"]).stdout).unwrap();
+    let url = ASKS.strip_prefix("curl http://").unwrap().trim_end_matches('/');
+    assert!(page.contains(ASKS) && help.contains(&format!("[default: {url}]")), "{help}");
+    let mut command = place.tenure();
+    command.args(SIDECAR.split(' ').skip(1)).env("TENURE_TTL", "6s");
+    let sidecar = Sidecar::start(&place, "log", &mut command);
+    wait_until("the lead", || sidecar.leads());
+    let shown = page.lines().find(|line| line.starts_with("{\"key\":")).unwrap();
+    let given = sidecar.get("/").body;
+    // Of the numbers, only that they are there.
+    let without_numbers = |text: &str| {
+        text.trim().split(|letter: char| letter.is_ascii_digit()).collect::<Vec<_>>().join("")
+    };
+    assert_eq!(without_numbers(&given), without_numbers(shown));
+}
+
 /// The page has one list of statuses, and the help another.
 #[test]
 fn help_and_page_have_the_same_statuses() {
     let place = Place::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let page = fs::read_to_string(root.join("docs/command.md")).unwrap();
-    let help: String = ["run", "status", "handover", "purge"]
+    let help: String = ["run", "status", "handover", "purge", "sidecar"]
         .map(|what| String::from_utf8(place.output(&[what, "--help"]).stdout).unwrap())
         .concat();
     for status in ["64", "69", "71", "75", "76", "126", "127"] {

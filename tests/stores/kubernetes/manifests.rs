@@ -12,6 +12,7 @@ use tenure_servers::KubeApiServer;
 use super::support::{acquire, at, granted, renew, soon};
 
 const LEADER: &str = include_str!("../../../ops/kubernetes/leader.yaml");
+const SIDECAR: &str = include_str!("../../../ops/kubernetes/sidecar.yaml");
 const PRIORITY: &str = include_str!("../../../ops/kubernetes/priority.yaml");
 
 fn objects(manifest: &str) -> Vec<Value> {
@@ -46,13 +47,21 @@ async fn the_manifests_allow_what_is_needed() {
     let server = all_groups();
     server.namespace("billing").unwrap();
     applied(&server, LEADER);
+    applied(&server, SIDECAR);
     // That server has an earlier version of the group.
     applied(&server, &PRIORITY.replace("io/v1\n", "io/v1beta1\n"));
-    let token = server.service_account_token("billing", "nightly-report").unwrap();
+    for name in ["nightly-report", "nightly-sync"] {
+        an_account_may_lead(&server, name).await;
+    }
+}
+
+/// In the election of its own name alone.
+async fn an_account_may_lead(server: &KubeApiServer, name: &str) {
+    let token = server.service_account_token("billing", name).unwrap();
     let config = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let candidate = |name| {
-        let store = as_account(&server, &token);
-        Candidate::builder(store, "nightly-report").name(name).config(config).start().unwrap()
+    let candidate = |person| {
+        let store = as_account(server, &token);
+        Candidate::builder(store, name).name(person).config(config).start().unwrap()
     };
     let leader = candidate("first");
     soon(leader.elected()).await.unwrap();
@@ -63,7 +72,7 @@ async fn the_manifests_allow_what_is_needed() {
     tokio::time::timeout(config.ttl() / 2, standby.elected()).await.unwrap().unwrap();
     soon(standby.stop()).await.unwrap();
     let other =
-        as_account(&server, &token).call(&Key::new("other").unwrap(), acquire(1, None)).await;
+        as_account(server, &token).call(&Key::new("other").unwrap(), acquire(1, None)).await;
     assert_eq!(other.unwrap_err().kind(), StoreErrorKind::Permission);
 }
 

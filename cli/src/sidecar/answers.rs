@@ -1,0 +1,93 @@
+//! What the sidecar answers, and how long it keeps the lead for those that rely on it.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure::runtime::{Runtime, TokioRuntime};
+use tenure::{Candidate, Health, Instant, Role, Tenure, Token};
+
+use crate::health::not_ready;
+
+/// The candidate, and what was answered of it.
+///
+/// **Guarantee**: from the moment when an answer is computed, and for the validity in it, no other candidate leads,
+/// under the assumptions of the library. For a claim that runs out, that is the claim itself. For a lead that is given
+/// back or handed over, [`keep_promises`](Self::keep_promises) delays that.
+///
+/// **Not guaranteed**: anything after that time, or if the store loses the lease and says so.
+#[derive(Debug)]
+pub(super) struct Answers {
+    candidate: Candidate,
+    ttl: Duration,
+    valid_for: Duration,
+    /// Until when answers may be relied on that have this candidate's lead in them.
+    promised: Mutex<Instant>,
+}
+
+/// The answer to `GET /`.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Standing<'a> {
+    key: &'a str,
+    name: &'a str,
+    leads: bool,
+    token: Option<Token>,
+    valid_ms: u64,
+    leader: Option<Leader>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Leader {
+    name: String,
+    token: Token,
+}
+
+impl Answers {
+    pub(super) fn new(candidate: Candidate, ttl: Duration, valid_for: Duration) -> Self {
+        let promised = Mutex::new(TokioRuntime.now());
+        Self { candidate, ttl, valid_for, promised }
+    }
+
+    /// How this candidate stands now. A lead in it is a promise.
+    pub(super) fn standing(&self) -> Standing<'_> {
+        let Health { role, .. } = self.candidate.health();
+        let valid = match role {
+            Role::Leading { remaining, .. } => remaining.min(self.valid_for),
+            _ => Duration::ZERO,
+        };
+        let valid_ms = u64::try_from(valid.as_millis()).unwrap_or(u64::MAX);
+        if valid_ms > 0 {
+            // The clock is read after the health, so the promise is never shorter than the answer. No tenure ends in
+            // between: its end is noted on this thread, too.
+            let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+            *promised = (*promised).max(TokioRuntime.now() + valid);
+        }
+        let (key, name) = (self.candidate.key().as_str(), self.candidate.name());
+        let (token, leader) = match role {
+            Role::Leading { token, .. } => {
+                (Some(token), Some(Leader { name: name.to_owned(), token }))
+            }
+            // One that is overdue leads no more.
+            Role::Following { incumbent, unchanged, .. } if unchanged < incumbent.ttl => {
+                (None, Some(Leader { name: incumbent.name, token: incumbent.token }))
+            }
+            _ => (None, None),
+        };
+        let leads = valid_ms > 0;
+        Standing { key, name, leads, token: token.filter(|_| leads), valid_ms, leader }
+    }
+
+    /// Why the candidate is not ready, if it is not.
+    pub(super) fn not_ready(&self) -> Option<String> {
+        not_ready(&self.candidate.health(), self.ttl)
+    }
+
+    /// The leader's work: it ends once the tenure is over and no answer may be relied on any more. Until then, the
+    /// library keeps the lease.
+    pub(super) async fn keep_promises(&self, tenure: Tenure) {
+        tenure.ended().await;
+        // No answer has this lead in it from here on.
+        let promised = *self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        TokioRuntime.sleep_until(promised).await;
+    }
+}
