@@ -5,9 +5,11 @@
 //! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
 //! | `status`, `handover` | one question, or one wish, at the store |
+//! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
 
 mod args;
+mod doctor;
 mod exit;
 mod guard;
 mod handover;
@@ -56,7 +58,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn carry_out(what: &What) -> Result<u8, Failure> {
-    log(matches!(what, What::Run(run) if run.verbose));
+    log(match what {
+        What::Run(run) if run.verbose => tracing::Level::INFO,
+        // What the library warns of is among its findings.
+        What::Doctor(_) => tracing::Level::ERROR,
+        _ => tracing::Level::WARN,
+    });
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::system(format!("no runtime: {error}")))?;
@@ -65,6 +72,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Run(options) => run::run(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
+            What::Doctor(options) => doctor::doctor(options).await,
         }
     });
     // A name server that is silent must not hold up the end.
@@ -72,8 +80,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
     status
 }
 
-fn log(verbose: bool) {
-    let level = if verbose { tracing::Level::INFO } else { tracing::Level::WARN };
+fn log(level: tracing::Level) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)

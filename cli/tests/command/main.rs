@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
 mod deaths;
+mod doctor;
 mod exclusion;
 mod hosts;
 mod journal;

@@ -21,6 +21,9 @@ const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure run nightly --stop-grace 1m -- ./job", 0, "job of nightly"),
     ("tenure run nightly --name web-1 --verbose -- ./job", 0, "elected"),
     ("tenure run nightly -- sh -c './fetch && ./job'", 0, "fetched\njob of nightly"),
+    ("tenure doctor", 0, "sqlite: nothing wrong was found"),
+    ("tenure doctor --store-file store.url", 1, "problem: not-persistent"),
+    ("tenure doctor --json", 0, "\"id\":\"own-file\""),
 ];
 /// While web-1 leads, and web-2 waits.
 const WHILE_LEADING: &[(&str, i32, &str)] = &[

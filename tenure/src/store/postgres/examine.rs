@@ -1,0 +1,42 @@
+//! What the command `tenure doctor` asks: not a part of the interface for programs.
+
+use super::error::failed;
+use super::session::rows;
+use super::store::Postgres;
+use crate::store::StoreError;
+use crate::store::slot::Patience;
+
+impl Postgres {
+    /// Carries out a query that changes nothing, over the connection of the requests, and returns its rows as text; a
+    /// null is empty. It must be short: requests wait for it.
+    #[doc(hidden)]
+    pub async fn ask_server(&self, query: &str) -> Result<Vec<Vec<String>>, StoreError> {
+        let live = self.0.live(Patience::Waits).await?;
+        let pending = live.session.progress.expects();
+        let answers = live.session.client.simple_query(query).await;
+        pending.answered();
+        let answers = answers.map_err(|error| failed(&self.0.config, &error))?;
+        let texts = rows(answers).into_iter().map(|row| {
+            (0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect()
+        });
+        Ok(texts.collect())
+    }
+
+    /// Whether a password goes unencrypted to another machine.
+    #[doc(hidden)]
+    pub fn is_exposed(&self) -> bool {
+        self.0.config.is_exposed()
+    }
+
+    /// The lease table, as statements name it.
+    #[doc(hidden)]
+    pub fn table(&self) -> String {
+        self.0.config.table.object("")
+    }
+
+    /// What candidates need: statements, for a role with more rights.
+    #[doc(hidden)]
+    pub fn grants(&self) -> String {
+        self.0.config.table.grants_on_tables(&self.0.config.user)
+    }
+}
