@@ -50,6 +50,7 @@ pub(super) fn kind(error: &StoreError) -> Kind {
         StoreErrorKind::Pooler => Kind::PoolerBetween,
         StoreErrorKind::Locked => Kind::Locked,
         StoreErrorKind::Refused if says("redis+cluster://") => Kind::ClusterByOneNode,
+        StoreErrorKind::Refused if says("default_transaction_read_only") => Kind::ReadOnlyDefault,
         StoreErrorKind::Refused if says("(53300)") || says("max number of clients") => {
             Kind::ConnectionsUsedUp
         }

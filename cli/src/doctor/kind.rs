@@ -228,6 +228,24 @@ kinds! {
     PasswordReadable "password-readable" Problem:
         "Other machines on the way can read the password or take the connection over.";
         "Encrypt: `rediss://`, or `sslmode=verify-full`."
+    ReadOnlyDefault "read-only-default" Unusable:
+        "The server refuses to write leases.";
+        "`ALTER ROLE .. SET default_transaction_read_only = off`, for a user of the candidates' own."
+    FullPageWritesOff "full-page-writes-off" Problem:
+        "A crash of the machine may damage the table, and with it leases and tokens.";
+        "`full_page_writes = on`."
+    ReplicationAsynchronous "replication-asynchronous" Problem:
+        "A promotion of such a standby loses grants; while the old primary is cut off together with its leader, two may lead. Only fencing protects you then.";
+        "List every standby that may be promoted in `synchronous_standby_names`."
+    TableUnlogged "table-unlogged" Problem:
+        "A crash of the server empties the table: tokens then rest on its clock alone.";
+        "`ALTER TABLE .. SET LOGGED`."
+    AutovacuumOff "autovacuum-off" Problem:
+        "Each renewal leaves an old version of a row: requests become slower until they are given up.";
+        "`autovacuum = on`, and `ALTER TABLE .. RESET (autovacuum_enabled)`."
+    TransactionOpen "transaction-open" Problem:
+        "While it is open, old versions of rows are kept: requests become slower until they are given up.";
+        "End the session that the text names, or set `idle_in_transaction_session_timeout` for its role."
 
     FolderMissing "folder-missing" Unusable:
         "The file can't be created: no candidate leads.";

@@ -15,6 +15,8 @@ pub(crate) mod args;
 mod clock;
 mod errors;
 mod kind;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod report;
@@ -39,7 +41,9 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
     before(&store, &config, &mut report);
     let seen = requests::check(&store, &mut report).await;
     round_trips::check(&seen.samples, &config, &mut report);
-    clock::check(seen.ahead, &mut report);
+    // The others tell the time by the clock of this host.
+    let ahead = seen.ahead.filter(|_| matches!(store.traits().name, "redis" | "postgres"));
+    clock::check(ahead, &mut report);
     of_its_kind(options, &store, &mut report).await?;
     let status = report.status();
     report.print(store.traits().name, options.json);
@@ -51,6 +55,10 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
     #[cfg(feature = "redis")]
     if let Some(redis) = store.downcast_ref::<tenure::store::redis::Redis>() {
         redis::check_configuration(redis, config, report);
+    }
+    #[cfg(feature = "postgres")]
+    if let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() {
+        postgres::check_configuration(postgres, report);
     }
     #[cfg(feature = "sqlite")]
     if let Some(sqlite) = store.downcast_ref::<tenure::store::sqlite::Sqlite>() {
@@ -66,13 +74,23 @@ async fn of_its_kind(
 ) -> Result<(), Failure> {
     #[cfg(feature = "redis")]
     if let Some(redis) = store.downcast_ref::<tenure::store::redis::Redis>() {
-        let again = (1..redis::CONNECTIONS).map(|_| place::quiet(&options.at));
+        let again = others(&options.at, redis::CONNECTIONS)?;
         redis::missing_rights(redis, report).await;
-        redis::check(redis, &again.collect::<Result<Vec<_>, _>>()?, report).await;
+        redis::check(redis, &again, report).await;
+    }
+    #[cfg(feature = "postgres")]
+    if let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() {
+        let again = others(&options.at, postgres::CONNECTIONS)?;
+        postgres::check(postgres, &again, report).await;
     }
     #[cfg(feature = "sqlite")]
     if let Some(sqlite) = store.downcast_ref::<tenure::store::sqlite::Sqlite>() {
         sqlite::check(sqlite, report);
     }
     Ok(())
+}
+
+/// The same store with connections of its own, so often that there are that many together.
+fn others(at: &crate::args::At, together: usize) -> Result<Vec<AnyStore>, Failure> {
+    (1..together).map(|_| place::quiet(at)).collect()
 }

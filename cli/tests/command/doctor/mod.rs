@@ -2,6 +2,7 @@
 
 mod fakes;
 mod page;
+mod postgres;
 mod redis;
 mod settings;
 mod sqlite;

@@ -54,7 +54,9 @@ fn flatten(value: Value, texts: &mut Vec<String>) {
         Value::SimpleString(text) | Value::VerbatimString { text, .. } => texts.push(text),
         Value::Int(number) => texts.push(number.to_string()),
         Value::Array(all) | Value::Set(all) => {
-            all.into_iter().for_each(|one| flatten(one, texts));
+            for one in all {
+                flatten(one, texts);
+            }
         }
         Value::Map(pairs) => {
             for (name, value) in pairs {
