@@ -1,10 +1,5 @@
 //! The command line of `tenure doctor`.
 
-#![expect(
-    clippy::doc_markdown,
-    reason = "these comments are the texts of --help, which has no markup"
-)]
-
 use clap::Args;
 
 use crate::args::At;

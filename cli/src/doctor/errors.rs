@@ -17,7 +17,7 @@ impl Report {
 
 pub(super) fn kind(error: &StoreError) -> Kind {
     #[cfg(feature = "sqlite")]
-    if let Some(kind) = error.source().and_then(|cause| of_file(cause)) {
+    if let Some(kind) = error.source().and_then(of_file) {
         return kind;
     }
     let text = error.to_string();

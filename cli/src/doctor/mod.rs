@@ -15,6 +15,8 @@ pub(crate) mod args;
 mod clock;
 mod errors;
 mod kind;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -86,6 +88,10 @@ async fn of_its_kind(
     #[cfg(feature = "sqlite")]
     if let Some(sqlite) = store.downcast_ref::<tenure::store::sqlite::Sqlite>() {
         sqlite::check(sqlite, report);
+    }
+    #[cfg(feature = "kubernetes")]
+    if let Some(kubernetes) = store.downcast_ref::<tenure::store::kubernetes::Kubernetes>() {
+        kubernetes::check(kubernetes, report).await;
     }
     Ok(())
 }

@@ -25,10 +25,10 @@ pub(super) fn check(at: &At, store: &AnyStore, report: &mut Report) -> Config {
     }
     without_effect(at, &names, report);
     let builder = Candidate::builder(store.clone(), "tenure-doctor");
-    let default = builder.chosen_config().clone();
+    let default = *builder.chosen_config();
     match builder.settings_from_env() {
         Ok(builder) => {
-            let config = builder.chosen_config().clone();
+            let config = *builder.chosen_config();
             if let Err(failure) = crate::run::suits(&config) {
                 report.add(Kind::SettingRefused, failure.to_string());
             }

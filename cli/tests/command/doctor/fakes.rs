@@ -52,7 +52,7 @@ pub(crate) fn delays(port: u16, by: std::time::Duration) -> u16 {
             [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
         {
             thread::spawn(move || {
-                let mut bytes = [0; 65_536];
+                let mut bytes = vec![0; 65_536];
                 while let Ok(count @ 1..) = from.read(&mut bytes) {
                     thread::sleep(by);
                     if to.write_all(&bytes[..count]).is_err() {

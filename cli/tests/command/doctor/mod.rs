@@ -1,6 +1,7 @@
 //! `tenure doctor`: faults are planted, and each is found by its id.
 
 mod fakes;
+mod kubernetes;
 mod page;
 mod postgres;
 mod redis;
