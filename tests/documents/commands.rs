@@ -57,6 +57,9 @@ const LIST: &[(&str, Known)] = &[
     ("tenure status nightly other --json", OF_THE_COMMAND),
     ("tenure status nightly --wait-for leader --timeout 1m", OF_THE_COMMAND),
     ("tenure handover nightly --to web-2", OF_THE_COMMAND),
+    ("tenure doctor", OF_THE_COMMAND),
+    ("tenure doctor --store-file store.url", OF_THE_COMMAND),
+    ("tenure doctor --json", OF_THE_COMMAND),
     ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",

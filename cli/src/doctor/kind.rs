@@ -7,7 +7,7 @@ pub(super) enum Level {
     Note,
     /// Elections work, and something costs leads, time or a promise.
     Problem,
-    /// No candidate can lead.
+    /// No candidate can lead, or two can.
     Unusable,
 }
 
@@ -73,6 +73,9 @@ kinds! {
     OwnFile "own-file" Note:
         "No store is named, so the elections are in a file of this user on this host. Other hosts lead too.";
         "For several hosts: `--store`, or `TENURE_STORE`."
+    InMemory "in-memory" Problem:
+        "Each process has a store of its own: all of them lead.";
+        "Name a store that the processes share. `memory:` is for tests."
 
     Unreachable "unreachable" Unusable:
         "No candidate leads, and a leader stops when its claim ends.";

@@ -57,13 +57,13 @@ impl Report {
         let count =
             |level| self.0.iter().filter(|finding| finding.kind.row().level == level).count();
         let (unusable, problems) = (count(Level::Unusable), count(Level::Problem));
-        match (unusable, problems) {
-            (0, 0) => format!("{store}: nothing wrong was found"),
-            (0, problems) => format!("{store}: {problems} problem(s) found; candidates can lead"),
-            (unusable, problems) => {
-                format!("{store}: {} problem(s) found; NO CANDIDATE CAN LEAD", unusable + problems)
-            }
-        }
+        let found = match unusable + problems {
+            0 => return format!("{store}: nothing wrong was found"),
+            1 => "1 problem was found".to_owned(),
+            count => format!("{count} problems were found"),
+        };
+        let works = if unusable > 0 { "do not work" } else { "work" };
+        format!("{store}: {found}; elections {works}")
     }
 }
 

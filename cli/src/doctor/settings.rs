@@ -2,7 +2,7 @@
 
 use std::env;
 
-use tenure::store::AnyStore;
+use tenure::store::{AnyStore, Store};
 use tenure::{Candidate, Config};
 
 use super::kind::Kind;
@@ -24,6 +24,9 @@ pub(super) fn check(at: &At, store: &AnyStore, report: &mut Report) -> Config {
         report.add(Kind::UnknownVariable, unknown(name, &known));
     }
     without_effect(at, &names, report);
+    if store.traits().name == "memory" {
+        report.add(Kind::InMemory, "the store is in the memory of this process");
+    }
     let builder = Candidate::builder(store.clone(), "tenure-doctor");
     let default = *builder.chosen_config();
     match builder.settings_from_env() {

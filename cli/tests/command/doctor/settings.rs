@@ -31,6 +31,7 @@ pub(super) const FAULTS: &[Fault] = &[
     }),
     ("a password beside a URL", "variable-unused", beside_a_url),
     ("another store in the variables", "store-by-option", beside_an_option),
+    ("a store that is not shared", "in-memory", || Planted::at("memory:")),
     ("no store", "own-file", || Planted::at("")),
 ];
 
@@ -49,8 +50,8 @@ fn statuses_and_the_last_line_agree() {
         (output.status.code().unwrap(), said.lines().last().unwrap_or_default().to_owned())
     };
     let fine = "sqlite: nothing wrong was found".to_owned();
-    let some = "sqlite: 1 problem(s) found; candidates can lead".to_owned();
-    let none = "redis: 1 problem(s) found; NO CANDIDATE CAN LEAD".to_owned();
+    let some = "sqlite: 1 problem was found; elections work".to_owned();
+    let none = "redis: 1 problem was found; elections do not work".to_owned();
     assert_eq!(run(&Planted::at(""), &[]), (0, fine));
     assert_eq!(run(&set("TENURE_TLL", "5s"), &[]), (1, some));
     let away = ["--store", "redis://127.0.0.1:1"];
