@@ -1,5 +1,6 @@
 //! Which kind of finding an error of the store is.
 
+#[cfg(feature = "sqlite")]
 use std::error::Error;
 
 use tenure::store::{StoreError, StoreErrorKind};

@@ -53,6 +53,10 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
 }
 
 /// What is known without a connection.
+#[cfg_attr(
+    not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
+    allow(unused_variables, reason = "each store uses some of them")
+)]
 fn before(store: &AnyStore, config: &Config, report: &mut Report) {
     #[cfg(feature = "redis")]
     if let Some(redis) = store.downcast_ref::<tenure::store::redis::Redis>() {
@@ -69,6 +73,10 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
 }
 
 /// What only a store of its kind has.
+#[cfg_attr(
+    not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
+    allow(unused_variables, reason = "each store uses some of them")
+)]
 async fn of_its_kind(
     options: &Doctor,
     store: &AnyStore,
@@ -97,6 +105,7 @@ async fn of_its_kind(
 }
 
 /// The same store with connections of its own, so often that there are that many together.
+#[cfg(any(feature = "redis", feature = "postgres"))]
 fn others(at: &crate::args::At, together: usize) -> Result<Vec<AnyStore>, Failure> {
     (1..together).map(|_| place::quiet(at)).collect()
 }

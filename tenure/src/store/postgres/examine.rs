@@ -44,10 +44,4 @@ impl Postgres {
     pub fn table(&self) -> String {
         self.0.config.table.object("")
     }
-
-    /// What candidates need: statements, for a role with more rights.
-    #[doc(hidden)]
-    pub fn grants(&self) -> String {
-        self.0.config.table.grants_on_tables(&self.0.config.user)
-    }
 }
