@@ -6,6 +6,7 @@ mod page;
 mod postgres;
 mod redis;
 mod settings;
+mod shell;
 mod sqlite;
 
 use std::any::Any;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_servers::{PgBouncer, PostgresServer, ServerClock};
 
 use super::fakes::{balances, delays, says};
+use super::shell::Shell;
 use super::{Fault, Planted, each_is_found};
 
 fn url(port: u16, rest: &str) -> String {
@@ -94,50 +95,19 @@ fn without_synchronous_standby() -> Planted {
 }
 
 /// A lock on the table, for as long as a session lasts.
-fn locked(sql: &'static str) -> Planted {
+fn locked(sql: &str) -> Planted {
     let (planted, server) = used(&[], &[]);
-    let (held, holds) = std::sync::mpsc::channel();
-    let port = server.port();
-    let mut shell = std::process::Command::new("psql")
-        .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "postgres", "-XAtq"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = shell.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, format!("BEGIN; {sql}; SELECT 'held';\n").as_bytes())
-        .unwrap();
-    let output = shell.stdout.take().unwrap();
-    std::thread::spawn(move || {
-        let lines = std::io::BufRead::lines(std::io::BufReader::new(output));
-        for line in lines.map_while(Result::ok) {
-            let _ = held.send(line);
-        }
-    });
-    while holds.recv_timeout(Duration::from_secs(20)).unwrap() != "held" {}
-    planted.keeps((input, holds)).keeps(super::sqlite::Shell(shell)).keeps(server)
+    let session = Shell::at(&server, &format!("BEGIN; {sql};"));
+    planted.keeps((session, server))
 }
 
 /// A transaction that began an hour ago, by the server's clock.
 fn a_long_transaction() -> Planted {
     let mut clock = ServerClock::start(0).unwrap();
     let server = PostgresServer::start_with_clock(&[], &clock).unwrap();
-    let mut shell = std::process::Command::new("psql")
-        .args(["-h", "127.0.0.1", "-p", &server.port().to_string(), "-U", "postgres", "-XAtq"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = shell.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, b"BEGIN; SELECT 1;\n").unwrap();
-    super::super::hosts::wait_until("a transaction", || {
-        server
-            .sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'")
-            .unwrap()
-            == "1"
-    });
+    let session = Shell::at(&server, "BEGIN; SELECT 1;");
     clock.step(3_600_000).unwrap();
-    at(server).keeps((input, super::sqlite::Shell(shell))).keeps(clock)
+    at(server).keeps((session, clock))
 }
 
 fn with_clock(by_ms: i64) -> Planted {
@@ -173,20 +143,8 @@ fn with_connections(count: usize) -> Planted {
         "max_wal_senders=0",
     ])
     .unwrap();
-    let sessions: Vec<_> = (0..count).map(|_| session(&server)).collect();
+    let sessions: Vec<_> = (0..count).map(|_| Shell::at(&server, "")).collect();
     at(server).keeps(sessions)
-}
-
-/// A session that does nothing.
-fn session(server: &PostgresServer) -> super::sqlite::Shell {
-    let before = server.sql("SELECT count(*) FROM pg_stat_activity").unwrap();
-    let mut command = std::process::Command::new("psql");
-    command.args(["-h", "127.0.0.1", "-p", &server.port().to_string(), "-U", "postgres", "-XAtq"]);
-    let shell = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-    super::super::hosts::wait_until("a session", || {
-        server.sql("SELECT count(*) FROM pg_stat_activity").map_or(true, |now| now != before)
-    });
-    super::sqlite::Shell(shell)
 }
 
 pub(super) const FAULTS: &[Fault] = &[

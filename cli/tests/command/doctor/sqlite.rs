@@ -1,11 +1,11 @@
 //! Faults of SQLite's file and of what surrounds it.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
+use super::shell::Shell;
 use super::{Fault, Found, Planted, each_is_found};
 
 /// The file's own folder.
@@ -42,29 +42,11 @@ fn changed(sql: &str) -> Planted {
     planted
 }
 
-/// A shell that has carried out this and is kept open, killed when the test is over.
-pub(super) struct Shell(pub(super) Child);
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
+/// A file that another program has open, in which it has carried out this.
 fn held(sql: &str) -> Planted {
     let planted = used();
-    let mut shell = Command::new("sqlite3")
-        .arg(file(&planted))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut input, output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
-    writeln!(input, "{sql}\nSELECT 'done';").unwrap();
-    let mut lines = BufReader::new(output).lines();
-    assert!(lines.any(|line| line.unwrap() == "done"));
-    planted.keeps((input, lines)).keeps(Shell(shell))
+    let shell = Shell::after(Command::new("sqlite3").arg(file(&planted)), sql);
+    planted.keeps(shell)
 }
 
 fn with_mode(suffix: &str, mode: u32) -> Planted {
