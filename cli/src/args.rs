@@ -71,6 +71,13 @@ pub(crate) enum What {
     Completions(Completions),
     /// Print the manual page, or write all of them to a folder.
     Man(Manual),
+    /// Say what is wrong with the store, the way to it, and the settings.
+    ///
+    /// Carries out every kind of request that candidates make, on an election of its own (tenure-doctor-..), and looks at
+    /// what the store says of itself. Run it as the candidates run: same user, same host, same variables.
+    ///
+    /// Statuses: 0 nothing wrong was found, 1 something was, 64 wrong usage, 69 no candidate can lead at the store.
+    Doctor(crate::doctor::args::Doctor),
 }
 
 /// Where elections are kept.

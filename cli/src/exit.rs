@@ -15,6 +15,8 @@ pub(crate) const LOST: u8 = 76;
 
 /// `status`: no candidate leads. `handover`: there is nothing to hand over.
 pub(crate) const NOBODY: u8 = 1;
+/// `doctor`: something is wrong, and candidates can lead all the same.
+pub(crate) const FINDINGS: u8 = 1;
 /// `status`: it is not known.
 pub(crate) const UNKNOWN: u8 = 2;
 

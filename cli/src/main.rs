@@ -7,10 +7,12 @@
 //! | `sidecar` | takes part, and answers over HTTP whether it leads |
 //! | `notify`, `health` | what a service manager is told |
 //! | `status`, `handover`, `purge` | one question, or one wish, at the store |
+//! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
 
 mod args;
+mod doctor;
 mod exit;
 mod guard;
 mod handover;
@@ -65,13 +67,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
 
 fn carry_out(what: &What) -> Result<u8, Failure> {
     log(match what {
-        What::Run(options) => options.verbose,
-        What::Sidecar(options) => options.verbose,
+        What::Run(options) => level(options.verbose),
+        What::Sidecar(options) => level(options.verbose),
+        // What the library warns of is among its findings.
+        What::Doctor(_) => tracing::Level::ERROR,
         What::Status(_)
         | What::Handover(_)
         | What::Purge(_)
         | What::Completions(_)
-        | What::Man(_) => false,
+        | What::Man(_) => level(false),
     });
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -85,6 +89,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Purge(options) => purge::purge(options).await,
             What::Completions(options) => install::completions(options),
             What::Man(options) => install::manual(options),
+            What::Doctor(options) => doctor::doctor(options).await,
         }
     });
     // A name server that is silent must not hold up the end.
@@ -92,8 +97,11 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
     status
 }
 
-fn log(verbose: bool) {
-    let level = if verbose { tracing::Level::INFO } else { tracing::Level::WARN };
+fn level(verbose: bool) -> tracing::Level {
+    if verbose { tracing::Level::INFO } else { tracing::Level::WARN }
+}
+
+fn log(level: tracing::Level) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)

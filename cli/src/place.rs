@@ -13,17 +13,23 @@ use crate::exit::Failure;
 use own_file::own_file;
 
 /// Any of these, if it is not empty, makes the library read the store from variables.
-const VARIABLES: [&str; 3] = ["TENURE_STORE", "TENURE_REDIS_HOST", "TENURE_REDIS_SENTINEL_HOST"];
+pub(crate) const VARIABLES: [&str; 3] =
+    ["TENURE_STORE", "TENURE_REDIS_HOST", "TENURE_REDIS_SENTINEL_HOST"];
 
 /// The store of the command line, else of the variables, else of this user on this host.
 pub(crate) fn store(at: &At) -> Result<AnyStore, Failure> {
+    if at.store.as_deref().is_some_and(has_password) {
+        eprintln!(
+            "tenure: the URL of --store has a password in it, and other users can read command lines: put the URL \
+             into a file and name it by --store-file, or into TENURE_STORE"
+        );
+    }
+    quiet(at)
+}
+
+/// The same without a warning: for another connection to the store.
+pub(crate) fn quiet(at: &At) -> Result<AnyStore, Failure> {
     if let Some(url) = &at.store {
-        if has_password(url) {
-            eprintln!(
-                "tenure: the URL of --store has a password in it, and other users can read command lines: put the URL \
-                 into a file and name it by --store-file, or into TENURE_STORE"
-            );
-        }
         return AnyStore::from_url(url)
             .map_err(|error| Failure::usage(format!("--store: {error}")));
     }

@@ -94,6 +94,8 @@ mod watchdog;
 
 use std::sync::atomic;
 
+#[doc(hidden)]
+pub use candidate::known_variables;
 pub use candidate::{
     Candidate, CandidateBuilder, Elections, FirstAttempt, HandOverError, NotifyError, Observer,
     StartError, Stopped, WeakCandidate,

@@ -63,6 +63,9 @@ const LIST: &[(&str, Known)] = &[
     ("tenure purge --older-than 30d --watch 1m", OF_THE_COMMAND),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", OF_THE_COMMAND),
     ("tenure man --out ~/.local/share/man/man1", OF_THE_COMMAND),
+    ("tenure doctor", OF_THE_COMMAND),
+    ("tenure doctor --store-file store.url", OF_THE_COMMAND),
+    ("tenure doctor --json", OF_THE_COMMAND),
     ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",

@@ -65,6 +65,11 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
     supervisor.run(Patience::of(options)).await
 }
 
+/// Whether commands can be run under these settings.
+pub(crate) fn suits(config: &tenure::Config) -> Result<(), Failure> {
+    Limits::new(config, Duration::ZERO).map(drop)
+}
+
 /// An error and its causes in one line.
 pub(crate) fn with_causes(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |&error| error.source());

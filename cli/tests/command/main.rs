@@ -4,6 +4,7 @@
 
 mod containers;
 mod deaths;
+mod doctor;
 mod exclusion;
 mod hosts;
 mod http;

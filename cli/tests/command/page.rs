@@ -25,6 +25,9 @@ const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure purge --older-than 30d --watch 1m", 0, "0 records deleted"),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", 0, ""),
     ("tenure man --out ~/.local/share/man/man1", 0, ""),
+    ("tenure doctor", 0, "sqlite: nothing wrong was found"),
+    ("tenure doctor --store-file store.url", 1, "problem: not-persistent"),
+    ("tenure doctor --json", 0, "\"id\":\"own-file\""),
 ];
 /// While web-1 leads, and web-2 waits.
 const WHILE_LEADING: &[(&str, i32, &str)] = &[

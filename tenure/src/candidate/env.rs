@@ -94,6 +94,15 @@ pub(crate) fn rows() -> Vec<&'static Row> {
     others.into_iter().chain(times).chain([&DRIFT.row]).collect()
 }
 
+/// The names of all variables of tenure's own that are read: for the command `tenure doctor`, which finds those that are
+/// misspelt.
+#[doc(hidden)]
+pub fn known_variables() -> Vec<String> {
+    let own = rows().into_iter().chain(crate::store::VARIABLES).filter_map(|row| row.variable);
+    let own = own.map(|name| format!("TENURE_{name}"));
+    own.chain(crate::store::redis_variables()).collect()
+}
+
 impl Candidate {
     /// Starts from environment variables: `TENURE_STORE` names the store, as [`AnyStore::from_variables`] says;
     /// `TENURE_KEY`, the election; the others are those of

@@ -22,6 +22,8 @@ use futures_util::FutureExt;
 
 pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
+#[doc(hidden)]
+pub use env::known_variables;
 #[cfg(test)]
 pub(crate) use env::rows;
 pub use first_attempt::FirstAttempt;

@@ -50,6 +50,11 @@ impl AnyStore {
         self
     }
 
+    /// The store behind it, if it is of that type: for a program that asks a store more than elections need.
+    pub fn downcast_ref<S: Store>(&self) -> Option<&S> {
+        self.store.as_any().downcast_ref()
+    }
+
     /// The age at which its drivers [purge](Self::purging) it, if they do.
     pub fn purges(&self) -> Option<PurgeAge> {
         self.purges
@@ -118,6 +123,7 @@ impl Store for AnyStore {
 }
 
 trait ErasedStore: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
     fn traits(&self) -> StoreTraits;
     fn call<'a>(
         &'a self,
@@ -135,6 +141,10 @@ trait ErasedStore: Send + Sync {
 }
 
 impl<S: Store> ErasedStore for S {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn traits(&self) -> StoreTraits {
         Store::traits(self)
     }

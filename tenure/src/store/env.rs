@@ -88,6 +88,19 @@ impl AnyStore {
     }
 }
 
+/// The variables of tenure's own that name a Redis server, or say how to use it.
+#[cfg(feature = "redis")]
+pub(crate) fn redis_variables() -> Vec<String> {
+    let rows = super::redis::RedisConfig::TABLE.settings;
+    let names = rows.iter().filter_map(|row| row.variable);
+    names.map(|name| format!("TENURE_REDIS_{name}")).collect()
+}
+
+#[cfg(not(feature = "redis"))]
+pub(crate) fn redis_variables() -> Vec<String> {
+    Vec::new()
+}
+
 #[cfg(feature = "redis")]
 fn by_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, SettingError> {
     use super::redis::{Redis, RedisConfig};

@@ -73,6 +73,7 @@ pub use certificate::CertificateExpired;
 pub use credentials::{Credentials, CredentialsError, CredentialsProvider, Provided};
 #[cfg(test)]
 pub(crate) use env::STORE;
+pub(crate) use env::{ROWS as VARIABLES, redis_variables};
 pub use error::{StoreError, StoreErrorKind};
 pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};

@@ -56,6 +56,10 @@ impl KubernetesConfig {
         self
     }
 
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// What the name of the key's Lease is.
     pub(super) fn name(&self, key: &crate::store::Key) -> String {
         super::names::name(&self.prefix, key)

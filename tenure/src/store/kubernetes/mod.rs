@@ -8,6 +8,7 @@
 
 mod config;
 mod error;
+mod examine;
 mod lease;
 mod leases;
 mod link;

@@ -62,7 +62,7 @@ impl PostgresConfig {
     }
 
     /// Whether a password goes unencrypted to another machine.
-    fn is_exposed(&self) -> bool {
+    pub(super) fn is_exposed(&self) -> bool {
         let address = self.host.parse::<IpAddr>();
         let is_here = self.host == "localhost" || address.is_ok_and(|it| it.is_loopback());
         self.login.has_password() && self.tls.is_none() && !is_here

@@ -125,7 +125,7 @@ impl Link {
         Ok(Live { session, identity, backend, statements, is_examined })
     }
 
-    async fn open(
+    pub(super) async fn open(
         &self,
         dead: CancellationToken,
         heard: impl Fn(&Notification) + Send + 'static,

@@ -23,6 +23,7 @@ mod call;
 mod config;
 mod encryption;
 mod error;
+mod examine;
 mod link;
 mod listeners;
 mod listening;

@@ -21,7 +21,7 @@ use crate::store::{
 /// Requests on the connection are carried out one after the other, each with a commit of its own; renewals of many
 /// elections share one, and looks are one query.
 #[derive(Clone, Debug)]
-pub struct Postgres(Arc<Link>);
+pub struct Postgres(pub(super) Arc<Link>);
 
 /// A server updates so many rows in half a millisecond, and commits them at once.
 const RENEWALS_IN_CALL: usize = 32;

@@ -1,5 +1,6 @@
 //! Warnings about configurations that are allowed and risky.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use super::config::{Address, RedisConfig, Servers};
@@ -7,6 +8,23 @@ use crate::store::error::sanitized;
 
 /// The most bytes that are shown of a host.
 const HOST_MOST: usize = 256;
+
+/// What is allowed and risky, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caution {
+    /// So few sentinels or nodes are listed that none of them may fail.
+    FewMembers(String),
+    /// A password is sent where others may read it.
+    ReadablePassword(String),
+}
+
+impl fmt::Display for Caution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FewMembers(text) | Self::ReadablePassword(text) => f.write_str(text),
+        }
+    }
+}
 
 impl RedisConfig {
     /// Logs what is allowed and risky.
@@ -16,8 +34,10 @@ impl RedisConfig {
         }
     }
 
-    fn cautions(&self) -> Vec<String> {
-        [self.too_few(), self.readable_credentials()].into_iter().flatten().collect()
+    pub(super) fn cautions(&self) -> Vec<Caution> {
+        let few = self.too_few().map(Caution::FewMembers);
+        let readable = self.readable_credentials().map(Caution::ReadablePassword);
+        few.into_iter().chain(readable).collect()
     }
 
     /// A majority of one or two servers is all of them.
@@ -69,7 +89,8 @@ mod tests {
     use super::*;
 
     fn cautions(url: &str) -> Vec<String> {
-        RedisConfig::from_url(url).unwrap().cautions()
+        let cautions = RedisConfig::from_url(url).unwrap().cautions();
+        cautions.iter().map(ToString::to_string).collect()
     }
 
     #[test]

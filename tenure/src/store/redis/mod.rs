@@ -17,6 +17,8 @@ mod channels;
 mod cluster;
 mod config;
 mod ends;
+#[cfg(feature = "redis")]
+mod examine;
 #[cfg(feature = "fred")]
 mod fred;
 #[cfg(feature = "redis")]
@@ -51,6 +53,8 @@ mod version;
 mod wakeup;
 mod words;
 
+#[doc(hidden)]
+pub use caution::Caution;
 pub use config::RedisConfig;
 #[cfg(feature = "fred")]
 pub use fred::Fred;

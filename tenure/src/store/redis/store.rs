@@ -29,7 +29,7 @@ use crate::store::{
 /// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error, and once another server
 /// keeps the elections. A clone is the same.
 #[derive(Clone, Debug)]
-pub struct Redis(Arc<Link>);
+pub struct Redis(pub(super) Arc<Link>);
 
 impl Redis {
     /// A store at that server. Does not connect yet.

@@ -37,6 +37,7 @@ mod config;
 mod create;
 mod database;
 mod error;
+mod examine;
 mod file_system;
 mod handle;
 mod identity;
@@ -53,6 +54,8 @@ mod worker;
 
 pub use config::SqliteConfig;
 pub use error::SqliteError;
+#[doc(hidden)]
+pub use rights::Concern;
 pub use store::Sqlite;
 
 /// The statements that carry out requests, by name, for operators to read. A request that

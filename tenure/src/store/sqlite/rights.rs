@@ -10,11 +10,23 @@ use super::create::{beside, folder};
 
 /// A right that lets other users of the host stop or decide elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Concern {
+pub enum Concern {
     /// A user who may read a file may lock it, and one who may write it may lead.
-    File { path: PathBuf, mode: u32, wanted: u32 },
+    File {
+        /// The file, or one beside it.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// The widest mode that it should have.
+        wanted: u32,
+    },
     /// A user who may write a folder may delete and replace the files in it.
-    Folder { path: PathBuf, mode: u32 },
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
 }
 
 impl fmt::Display for Concern {
@@ -44,7 +56,7 @@ pub(super) fn warn(config: &SqliteConfig) {
     }
 }
 
-fn concerns(config: &SqliteConfig) -> Vec<Concern> {
+pub(super) fn concerns(config: &SqliteConfig) -> Vec<Concern> {
     let wanted = config.mode().as_raw_mode();
     let mut found = Vec::new();
     let Ok(real) = fs::canonicalize(&config.path) else { return found };

@@ -22,7 +22,7 @@ const IN_CALL: usize = 32;
 /// The file is opened with the first request, by a thread of the store's own, which ends when the last
 /// clone is dropped. Errors have a [`SqliteError`](super::SqliteError) as their source.
 #[derive(Clone, Debug)]
-pub struct Sqlite(Arc<Worker>);
+pub struct Sqlite(pub(super) Arc<Worker>);
 
 impl Sqlite {
     /// A store in that file. Does not open it yet.

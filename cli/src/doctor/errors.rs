@@ -1,0 +1,87 @@
+//! Which kind of finding an error of the store is.
+
+#[cfg(feature = "sqlite")]
+use std::error::Error;
+
+use tenure::store::{StoreError, StoreErrorKind};
+
+use super::kind::Kind;
+use super::report::Report;
+use crate::run::with_causes;
+
+impl Report {
+    /// A request or a question has failed.
+    pub(super) fn failed(&mut self, what: &str, error: &StoreError) {
+        self.add(kind(error), format!("{what}: {}", with_causes(error)));
+    }
+}
+
+pub(super) fn kind(error: &StoreError) -> Kind {
+    #[cfg(feature = "sqlite")]
+    if let Some(kind) = error.source().and_then(of_file) {
+        return kind;
+    }
+    let text = error.to_string();
+    let says = |word: &str| text.contains(word);
+    match error.kind() {
+        StoreErrorKind::Timeout => Kind::NoAnswer,
+        StoreErrorKind::Unreachable => Kind::Unreachable,
+        StoreErrorKind::Disconnected => Kind::ConnectionBroken,
+        StoreErrorKind::Tls => Kind::TlsRefused,
+        // Redis has one class of errors for both.
+        StoreErrorKind::Authentication if says("NOPERM") => Kind::RightMissing,
+        StoreErrorKind::Authentication => Kind::CredentialsRefused,
+        StoreErrorKind::NoCredentials => Kind::CredentialsMissing,
+        StoreErrorKind::NotPrimary => Kind::NotPrimary,
+        StoreErrorKind::Evicting => Kind::Evicting,
+        StoreErrorKind::NotDurable if says("MISCONF") => Kind::DiskWritesFail,
+        StoreErrorKind::NotDurable if says("replica") || says("REPLICA") || says("standby") => {
+            Kind::ReplicasMissing
+        }
+        StoreErrorKind::NotDurable => Kind::NotDurable,
+        StoreErrorKind::Withheld => Kind::IdentityWithheld,
+        StoreErrorKind::Permission => Kind::RightMissing,
+        StoreErrorKind::Missing => Kind::ElectionsMissing,
+        StoreErrorKind::UnsupportedVersion => Kind::VersionUnsupported,
+        StoreErrorKind::BadRecord => Kind::RecordDamaged,
+        StoreErrorKind::UnexpectedReply => Kind::ReplyUnexpected,
+        StoreErrorKind::NoLeader => Kind::ClusterWithoutLeader,
+        StoreErrorKind::Full => Kind::StorageFull,
+        StoreErrorKind::Unsupported => Kind::Unsupported,
+        StoreErrorKind::Pooler => Kind::PoolerBetween,
+        StoreErrorKind::Locked => Kind::Locked,
+        StoreErrorKind::Refused if says("redis+cluster://") => Kind::ClusterByOneNode,
+        StoreErrorKind::Refused if says("default_transaction_read_only") => Kind::ReadOnlyDefault,
+        StoreErrorKind::Refused if says("(53300)") || says("max number of clients") => {
+            Kind::ConnectionsUsedUp
+        }
+        // Of a command inside a script, Redis 7.0 has no code for that.
+        StoreErrorKind::Refused if says("The user executing the script can't") => {
+            Kind::RightMissing
+        }
+        // Also kinds that are not known yet.
+        _ => Kind::RequestRefused,
+    }
+}
+
+/// The errors of a file are of a type of their own.
+#[cfg(feature = "sqlite")]
+fn of_file(cause: &(dyn Error + 'static)) -> Option<Kind> {
+    use tenure::store::sqlite::SqliteError;
+
+    Some(match cause.downcast_ref::<SqliteError>()? {
+        SqliteError::NoFolder { .. } => Kind::FolderMissing,
+        SqliteError::NotAFile { .. } => Kind::NotAFile,
+        SqliteError::Denied { .. } => Kind::RightMissing,
+        SqliteError::NetworkFileSystem { .. } => Kind::NetworkFileSystem,
+        SqliteError::MountedAlone { .. } => Kind::MountedAlone,
+        SqliteError::HardLinks { .. } => Kind::HardLinks,
+        SqliteError::NotADatabase { .. } | SqliteError::NotElections { .. } => Kind::NotElections,
+        SqliteError::Replaced { .. } => Kind::FileReplaced,
+        SqliteError::Version { .. } => Kind::VersionUnsupported,
+        SqliteError::Locked { .. } => Kind::Locked,
+        SqliteError::Full { .. } => Kind::StorageFull,
+        SqliteError::Io { .. } | SqliteError::Sqlite { .. } => Kind::FileFails,
+        _ => return None,
+    })
+}
