@@ -75,7 +75,7 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
 /// What only a store of its kind has.
 #[cfg_attr(
     not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
-    allow(unused_variables, reason = "each store uses some of them")
+    allow(unused_variables, clippy::unused_async, reason = "each store uses some of them")
 )]
 async fn of_its_kind(
     options: &Doctor,
