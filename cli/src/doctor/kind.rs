@@ -154,7 +154,7 @@ kinds! {
         "Nothing: the wait ends by itself."
     WakeUpsMissing "wake-ups-missing" Problem:
         "Waiting candidates learn of a release only when they next look: a handover takes up to the poll bound.";
-        "Allow subscriptions (Redis: channels and `+subscribe`; Kubernetes: `list` and `watch`), and a second connection (PostgreSQL)."
+        "Allow subscriptions (Redis: channels and `+subscribe`; Kubernetes: `watch`), and a second connection (PostgreSQL)."
     MessagesLost "messages-lost" Problem:
         "Messages to the leader (`Candidate::notify`) do not arrive.";
         "Allow what the text names."

@@ -11,8 +11,8 @@ use super::report::Report;
 const GROUP: &str = "coordination.k8s.io";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 /// What a candidate needs, and whether it leads without it.
-const VERBS: [(&str, bool); 5] =
-    [("get", false), ("create", false), ("patch", false), ("list", true), ("watch", true)];
+const VERBS: [(&str, bool); 4] =
+    [("get", false), ("create", false), ("patch", false), ("watch", true)];
 
 pub(super) async fn check(kubernetes: &Kubernetes, report: &mut Report) {
     if let Some(version) = ask(kubernetes, "GET", "/version", &Value::Null, report).await {
