@@ -28,8 +28,6 @@ pub(super) fn kind(error: &StoreError) -> Kind {
         StoreErrorKind::Unreachable => Kind::Unreachable,
         StoreErrorKind::Disconnected => Kind::ConnectionBroken,
         StoreErrorKind::Tls => Kind::TlsRefused,
-        // Redis has one class of errors for both.
-        StoreErrorKind::Authentication if says("NOPERM") => Kind::RightMissing,
         StoreErrorKind::Authentication => Kind::CredentialsRefused,
         StoreErrorKind::NoCredentials => Kind::CredentialsMissing,
         StoreErrorKind::NotPrimary => Kind::NotPrimary,
@@ -54,10 +52,6 @@ pub(super) fn kind(error: &StoreError) -> Kind {
         StoreErrorKind::Refused if says("default_transaction_read_only") => Kind::ReadOnlyDefault,
         StoreErrorKind::Refused if says("(53300)") || says("max number of clients") => {
             Kind::ConnectionsUsedUp
-        }
-        // Of a command inside a script, Redis 7.0 has no code for that.
-        StoreErrorKind::Refused if says("The user executing the script can't") => {
-            Kind::RightMissing
         }
         // Also kinds that are not known yet.
         _ => Kind::RequestRefused,

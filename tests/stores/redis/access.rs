@@ -88,7 +88,7 @@ over_both_clients! {
         let store = store(client, &server);
         granted(&store, acquire(1, None)).await;
         let error = soon(store.purge(Duration::ZERO)).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Authentication, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
         assert!(error.to_string().contains("to purge, the user needs +scan and +del"), "{error}");
         let_in(&server, &[&RIGHTS[..], &["+scan", "+del"]].concat());
         let store = client.store(as_app(local(server.port())));

@@ -190,7 +190,7 @@ over_both_clients! {
         let acl = ["ACL", "SETUSER", "weak", "on", ">correct-horse", "~*", "&*", "+@all", "-evalsha"];
         server.command(&acl).unwrap();
         let config = local(server.port()).credentials("weak", Secret::new(PASSWORD));
-        refuses(&client.store(config), &all_requests(), StoreErrorKind::Authentication).await;
+        refuses(&client.store(config), &all_requests(), StoreErrorKind::Permission).await;
     }
 
     async fn a_server_that_may_evict_the_record(client: Client) {

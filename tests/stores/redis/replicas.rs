@@ -57,7 +57,7 @@ async fn it_takes_one_more_right_to_wait() {
     let store = store(as_app(needs(1, &primary)));
     let_in(&primary, &RIGHTS);
     let error = call(&store, acquire(1, None)).await.unwrap_err();
-    assert_eq!(error.kind(), StoreErrorKind::Authentication, "{error}");
+    assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
     let_in(&primary, &[&RIGHTS[..], &["+wait"]].concat());
     granted(&store, acquire(1, None)).await;
 }

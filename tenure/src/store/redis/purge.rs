@@ -110,9 +110,9 @@ impl Purging {
 /// Adds what to do to a refusal.
 pub(super) fn explained(error: StoreError) -> StoreError {
     match error.kind() {
-        StoreErrorKind::Authentication => {
+        StoreErrorKind::Permission => {
             let detail = "to purge, the user needs +scan and +del besides the rights to take part";
-            StoreError::new(StoreErrorKind::Authentication, detail).with_source(error)
+            StoreError::new(StoreErrorKind::Permission, detail).with_source(error)
         }
         _ => error,
     }

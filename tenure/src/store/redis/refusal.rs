@@ -10,7 +10,8 @@ use crate::store::{StoreError, StoreErrorKind};
 pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     let kind = match code {
         "WRONGTYPE" => StoreErrorKind::BadRecord,
-        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
+        "NOAUTH" | "WRONGPASS" => StoreErrorKind::Authentication,
+        "NOPERM" => StoreErrorKind::Permission,
         // UNBLOCKED is from a primary that was demoted while it waited for its replicas.
         "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
         "CLUSTERDOWN" => StoreErrorKind::NoLeader,
@@ -31,7 +32,10 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
         }
         // An error that `redis.call` raises inside a script has its code in the text.
         _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
-        _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
+        // The second one is Redis 7.0's, of a command in a script: it has no code.
+        _ if text.contains("NOPERM") || text.contains("The user executing the script can't") => {
+            StoreErrorKind::Permission
+        }
         _ if text.contains("READONLY") || text.contains("read only replica") => {
             StoreErrorKind::NotPrimary
         }

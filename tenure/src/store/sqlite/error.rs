@@ -241,14 +241,14 @@ impl SqliteError {
             | Self::NotAFile { .. }
             | Self::Io { .. }
             | Self::Sqlite { .. } => StoreErrorKind::Unreachable,
-            Self::Denied { .. } => StoreErrorKind::Authentication,
-            Self::NetworkFileSystem { .. }
-            | Self::MountedAlone { .. }
-            | Self::HardLinks { .. }
-            | Self::Locked { .. }
-            | Self::Full { .. } => StoreErrorKind::Refused,
+            Self::Denied { .. } => StoreErrorKind::Permission,
+            Self::Locked { .. } => StoreErrorKind::Locked,
+            Self::Full { .. } => StoreErrorKind::Full,
+            Self::Version { .. } => StoreErrorKind::UnsupportedVersion,
+            Self::NetworkFileSystem { .. } | Self::MountedAlone { .. } | Self::HardLinks { .. } => {
+                StoreErrorKind::Refused
+            }
             Self::NotADatabase { .. }
-            | Self::Version { .. }
             | Self::NotElections { .. }
             | Self::Damaged { .. }
             | Self::TooLarge { .. } => StoreErrorKind::BadRecord,

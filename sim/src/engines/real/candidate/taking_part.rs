@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use tenure::runtime::Runtime;
-use tenure::store::sqlite::SqliteError;
 use tenure::store::{CertificateExpired, StoreError, StoreErrorKind};
 use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError};
 use tokio::sync::mpsc;
@@ -92,7 +91,7 @@ impl TakingPart {
             StoreErrorKind::Authentication => refused.took(FaultKind::RotatePassword),
             StoreErrorKind::Permission => refused.took(FaultKind::RevokeRights),
             StoreErrorKind::Tls if has_expired(error) => refused.took(FaultKind::ExpireCertificate),
-            StoreErrorKind::Refused if is_full(error) => refused.took(FaultKind::FillDisk),
+            StoreErrorKind::Full => refused.took(FaultKind::FillDisk),
             _ => {}
         });
         process.has(Some(candidate.clone()));
@@ -126,12 +125,6 @@ impl TakingPart {
         // A panic of the reporter has been printed.
         let _ = reports.await;
     }
-}
-
-/// Whether a request was refused because no space was left for the store's file.
-fn is_full(error: &StoreError) -> bool {
-    let why = error.source().and_then(|source| source.downcast_ref());
-    matches!(why, Some(SqliteError::Full { .. }))
 }
 
 /// Whether the candidate has refused the server because its certificate has expired.
