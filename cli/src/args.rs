@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::install::{Completions, Manual};
+use crate::migrate::Migrate;
 use crate::purge::Purge;
 use crate::sidecar::Sidecar;
 
@@ -67,6 +68,11 @@ pub(crate) enum What {
     ///
     /// Statuses: 0 done, 64 wrong usage or a store that can't, 69 the store can't be used.
     Purge(Purge),
+    /// Print the statements that create the tables of PostgreSQL, or carry them out.
+    ///
+    /// Candidates create them by themselves, if their user may. Statuses: 0 done, 64 wrong usage or a store that has no
+    /// tables, 69 the store can't be used.
+    Migrate(Migrate),
     /// Print completions of this command line for a shell to load.
     Completions(Completions),
     /// Print the manual page, or write all of them to a folder.

@@ -6,7 +6,7 @@
 //! | `guard` | the guard: the command's parent, which kills the command's group in time |
 //! | `sidecar` | takes part, and answers over HTTP whether it leads |
 //! | `notify`, `health` | what a service manager is told |
-//! | `status`, `handover`, `purge` | one question, or one wish, at the store |
+//! | `status`, `handover`, `purge`, `migrate` | one question, or one wish, at the store |
 //! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
 //! | `args`, `place`, `exit` | the command line, the store, the statuses |
@@ -18,6 +18,7 @@ mod guard;
 mod handover;
 mod health;
 mod install;
+mod migrate;
 mod notify;
 mod place;
 mod purge;
@@ -74,6 +75,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
         What::Status(_)
         | What::Handover(_)
         | What::Purge(_)
+        | What::Migrate(_)
         | What::Completions(_)
         | What::Man(_) => level(false),
     });
@@ -87,6 +89,7 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Handover(options) => handover::handover(options).await,
             What::Sidecar(options) => sidecar::sidecar(options).await,
             What::Purge(options) => purge::purge(options).await,
+            What::Migrate(options) => migrate::migrate(options).await,
             What::Completions(options) => install::completions(options),
             What::Man(options) => install::manual(options),
             What::Doctor(options) => doctor::doctor(options).await,

@@ -60,6 +60,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure handover nightly --to web-2", OF_THE_COMMAND),
     ("tenure sidecar nightly --name web-1", OF_THE_COMMAND),
     ("curl http://127.0.0.1:8406/", OF_THE_COMMAND),
+    ("tenure migrate --store postgres://owner@db1/app --grant app", OF_THE_COMMAND),
     ("tenure purge --older-than 30d --watch 1m", OF_THE_COMMAND),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", OF_THE_COMMAND),
     ("tenure man --out ~/.local/share/man/man1", OF_THE_COMMAND),

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use super::hosts::Place;
 
-const COMMANDS: [&str; 8] =
-    ["completions", "doctor", "handover", "man", "purge", "run", "sidecar", "status"];
+const COMMANDS: [&str; 9] =
+    ["completions", "doctor", "handover", "man", "migrate", "purge", "run", "sidecar", "status"];
 
 /// What a bash that loaded the completions offers for the last word.
 fn offered(words: &[&str]) -> BTreeSet<String> {

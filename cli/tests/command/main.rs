@@ -11,6 +11,7 @@ mod http;
 mod install;
 mod journal;
 mod looks;
+mod migrate;
 mod page;
 mod purge;
 mod readers;

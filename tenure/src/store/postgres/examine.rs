@@ -1,10 +1,11 @@
-//! What the command `tenure doctor` asks: not a part of the interface for programs.
+//! What the command `tenure` asks, for `doctor` and `migrate`: not a part of the interface for programs.
 
 use tokio_util::sync::CancellationToken;
 
 use super::error::failed;
 use super::session::rows;
 use super::store::Postgres;
+use super::table::LeaseTable;
 use crate::store::StoreError;
 use crate::store::slot::Patience;
 
@@ -37,6 +38,12 @@ impl Postgres {
     #[doc(hidden)]
     pub fn is_exposed(&self) -> bool {
         self.0.config.is_exposed()
+    }
+
+    /// The lease table.
+    #[doc(hidden)]
+    pub fn lease_table(&self) -> &LeaseTable {
+        &self.0.config.table
     }
 
     /// The lease table, as statements name it.

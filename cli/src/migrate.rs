@@ -1,0 +1,56 @@
+//! `tenure migrate`.
+
+use std::io::Write;
+
+use clap::Args;
+use tenure::store::{AnyStore, Store};
+
+use crate::args::At;
+use crate::exit::Failure;
+use crate::place;
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    #[command(flatten)]
+    at: At,
+    /// Let this role take part in elections. May be given several times.
+    #[arg(long, value_name = "ROLE")]
+    grant: Vec<String>,
+    /// Carry the statements out, as the user of the URL, instead of printing them.
+    #[arg(long)]
+    apply: bool,
+}
+
+pub(crate) async fn migrate(options: &Migrate) -> Result<u8, Failure> {
+    let store = place::store(&options.at)?;
+    migrate_at(&store, options).await
+}
+
+#[cfg(feature = "postgres")]
+async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> {
+    let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() else {
+        return Err(nothing_to_do(store));
+    };
+    let table = postgres.lease_table();
+    let grants = options.grant.iter().map(|role| table.grants_sql(role));
+    let statements: Vec<String> = std::iter::once(table.schema_sql()).chain(grants).collect();
+    let statements = statements.join("\n");
+    if options.apply {
+        let applied = postgres.ask_server(&statements).await;
+        applied.map_err(|error| Failure::store(crate::run::with_causes(&error)))?;
+    } else {
+        // A reader that has gone needs no more.
+        let _ = writeln!(std::io::stdout(), "{statements}");
+    }
+    Ok(0)
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn migrate_at(store: &AnyStore, _: &Migrate) -> Result<u8, Failure> {
+    std::future::ready(Err(nothing_to_do(store))).await
+}
+
+fn nothing_to_do(store: &AnyStore) -> Failure {
+    let name = store.traits().name;
+    Failure::usage(format!("{name} needs no statements: only PostgreSQL has tables to create"))
+}
