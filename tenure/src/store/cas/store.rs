@@ -206,7 +206,7 @@ impl<V> Change<V> {
     /// Whether a candidate may be granted the lease, or should ask for it: once for each of these wishes. Whatever else the
     /// leader or a candidate that asks has written is no hint, since the release is looked at that much later. What can't
     /// be read is left to the request that follows.
-    fn is_hint(&self, wishes: &mut BTreeMap<Key, (Token, Wish)>) -> bool {
+    pub(in crate::store) fn is_hint(&self, wishes: &mut BTreeMap<Key, (Token, Wish)>) -> bool {
         let read = |found: &Versioned<V>| Election::read(&self.key, &found.value).ok();
         let Some(election) = self.found.as_ref().and_then(read) else { return true };
         let lease = election.tenant.map(|tenant| tenant.record);

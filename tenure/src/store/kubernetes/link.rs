@@ -16,6 +16,7 @@ use kube_client::client::{Body, ConfigExt};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::error::Status;
 use kube_client::{Client, Config, Error};
+use tenure_core::{Token, Wish};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -43,9 +44,16 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
-    /// What an event has shown of elections that are listened to, until that is taken.
-    shown: Mutex<BTreeMap<Key, Change<Box<Found>>>>,
+    shown: Mutex<Shown>,
     dial: Dial,
+}
+
+/// What events have shown of elections that are listened to.
+#[derive(Default)]
+pub(super) struct Shown {
+    /// Until that is taken.
+    pub(super) hints: BTreeMap<Key, Change<Box<Found>>>,
+    pub(super) wishes: BTreeMap<Key, (Token, Wish)>,
 }
 
 /// A connection that was working when last seen.
@@ -85,7 +93,7 @@ impl Link {
         }
     }
 
-    pub(super) fn shown(&self) -> MutexGuard<'_, BTreeMap<Key, Change<Box<Found>>>> {
+    pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
         // No step panics half way.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -100,7 +100,9 @@ impl Subscriber for Link {
     }
 
     fn unwatched(&self, key: &Key) {
-        self.shown().remove(key);
+        let mut shown = self.shown();
+        shown.hints.remove(key);
+        shown.wishes.remove(key);
     }
 
     /// HTTP/2's own pings are the heartbeat, and end the connection.
@@ -161,8 +163,13 @@ impl Link {
         }
         // That of an object which can't be read is left to the request that follows.
         let found = leases::read(&key, lease).ok().filter(|_| !is_gone);
-        self.shown().insert(key.clone(), Change { key: key.clone(), found });
-        self.listeners.wake(&key);
+        let change = Change { key: key.clone(), found };
+        let mut shown = self.shown();
+        // Here, too: what is no hint must not take the place of the one after a subscription.
+        if change.is_hint(&mut shown.wishes) {
+            shown.hints.insert(key.clone(), change);
+            self.listeners.wake(&key);
+        }
     }
 
     /// What events have shown of elections that are watched. Of several, the last.
@@ -173,7 +180,7 @@ impl Link {
         let link = Arc::clone(self);
         let keys = subscriptions::hints(Arc::clone(self), watched);
         keys.map(move |key| {
-            let shown = link.shown().remove(&key);
+            let shown = link.shown().hints.remove(&key);
             shown.unwrap_or(Change { key, found: None })
         })
     }
