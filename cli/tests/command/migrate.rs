@@ -26,7 +26,7 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
 
     let printed = place.output(&["migrate", "--store", &owner, "--grant", "app"]);
     let printed = String::from_utf8(printed.stdout).unwrap();
-    assert!(printed.contains("CREATE TABLE IF NOT EXISTS tenure.leases"), "{printed}");
+    assert!(printed.contains("CREATE TABLE IF NOT EXISTS \"tenure\".\"leases\""), "{printed}");
     assert!(printed.contains("TO \"app\""), "{printed}");
     assert_eq!(leads().0, 69, "that alone has changed nothing");
 
