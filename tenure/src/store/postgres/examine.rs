@@ -10,9 +10,9 @@ use crate::store::StoreError;
 use crate::store::slot::Patience;
 
 impl Postgres {
-    /// Carries out a query that changes nothing, and returns its rows as text; a null is empty. It uses the connection of
-    /// the requests, which wait for it; if there is none, because the server or the table is not usable, a session of its
-    /// own.
+    /// Carries out statements, and returns their rows as text; a null is empty. They must do no harm if they are carried out
+    /// again, since an error means that they may have been. It uses the connection of the requests, which wait for it; if
+    /// there is none, because the server or the table is not usable, a session of its own.
     #[doc(hidden)]
     pub async fn ask_server(&self, query: &str) -> Result<Vec<Vec<String>>, StoreError> {
         let answers = match self.0.live(Patience::Fails).await {
