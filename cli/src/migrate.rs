@@ -1,7 +1,5 @@
 //! `tenure migrate`.
 
-use std::io::Write;
-
 use clap::Args;
 use tenure::store::{AnyStore, Store};
 
@@ -28,6 +26,8 @@ pub(crate) async fn migrate(options: &Migrate) -> Result<u8, Failure> {
 
 #[cfg(feature = "postgres")]
 async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> {
+    use std::io::Write as _;
+
     let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() else {
         return Err(nothing_to_do(store));
     };
