@@ -134,8 +134,11 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// The elections.
-    #[arg(required = true, num_args = 1.., value_name = "KEY")]
+    #[arg(required_unless_present = "all", num_args = 1.., value_name = "KEY")]
     pub(crate) keys: Vec<String>,
+    /// All elections that had a leader and were not purged.
+    #[arg(long, conflicts_with_all = ["keys", "wait_for"])]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) at: At,
     /// Print one JSON object for each election, in lines.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::json;
 use tenure::store::{Incumbent, StoreError};
-use tenure::{Elections, Observer};
+use tenure::{Elections, Observer, StartError};
 
 use crate::args::Status;
 use crate::exit::{Failure, NOBODY, UNKNOWN};
@@ -14,11 +14,16 @@ use crate::place;
 
 /// How long the store may take to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// How long it may take to list its elections: pauses are between the steps.
+const LISTS_WITHIN: Duration = Duration::from_secs(60);
+/// How many elections are looked at at once.
+const AT_ONCE: usize = 256;
 
 pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
     let elections = Elections::new(place::store(&options.at)?);
+    let keys = if options.all { all(&elections, options).await? } else { options.keys.clone() };
     if options.watch {
-        return watch(&elections, options).await;
+        return watch(&elections, &keys, options).await;
     }
     let (wanted, default) = match options.wait_for.as_deref() {
         None => (Wanted::Anything, ANSWERS_WITHIN),
@@ -27,25 +32,35 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
         Some(name) => (Wanted::Name(name), Duration::MAX),
     };
     let within = options.timeout.unwrap_or(default);
-    // At the same time: the bound is one for all.
-    let looks = options.keys.iter().map(|key| {
-        let observer = elections.observe(key);
-        async move { Ok(look(observer?, wanted, within).await) }
+    // Of a few, the bound is one for all.
+    let looks = keys.iter().map(|key| {
+        let elections = &elections;
+        async move { Ok((key, look(elections.observe(key)?, wanted, within).await)) }
     });
-    let looks: Vec<Result<Look, Failure>> = futures_util::future::join_all(looks).await;
-    let mut status = 0;
-    for (key, look) in options.keys.iter().zip(looks) {
-        let look = look?;
+    let mut looks = futures_util::stream::iter(looks).buffered(AT_ONCE);
+    let mut status = None;
+    while let Some(look) = looks.next().await {
+        let (key, look): (_, Look) = look.map_err(|error: StartError| Failure::from(error))?;
         // A reader that has gone needs no more.
         let _ = look.print(key, options.json);
-        status = status.max(look.status(wanted));
+        status = status.max(Some(look.status(wanted)));
     }
-    Ok(status)
+    Ok(status.unwrap_or(NOBODY))
+}
+
+/// Those that begin later are not among them.
+async fn all(elections: &Elections, options: &Status) -> Result<Vec<String>, Failure> {
+    let within = options.timeout.unwrap_or(LISTS_WITHIN);
+    let keys = tokio::time::timeout(within, elections.keys()).await;
+    let keys =
+        keys.map_err(|_| Failure::store("the store has not listed its elections in time"))?;
+    let keys = keys.map_err(|error| Failure::store(crate::run::with_causes(&error)))?;
+    Ok(keys.iter().map(ToString::to_string).collect())
 }
 
 /// Prints what changes, until a signal or the reader's end.
-async fn watch(elections: &Elections, options: &Status) -> Result<u8, Failure> {
-    let observed = options.keys.iter().map(|key| {
+async fn watch(elections: &Elections, keys: &[String], options: &Status) -> Result<u8, Failure> {
+    let observed = keys.iter().map(|key| {
         let sights = elections.observe(key)?;
         Ok(sights.map(move |sight| (key, Look::of(sight))).boxed())
     });

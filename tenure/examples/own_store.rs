@@ -12,8 +12,7 @@ use tenure::store::cas::{Cas, CasStore, Swapped, Versioned};
 use tenure::store::{Key, StoreError, StoreErrorKind, StoreTraits};
 use tenure::{Candidate, Tenure};
 use tokio::sync::Mutex;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres::{Client, NoTls, Row, types::ToSql};
 
 const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS kept (key text PRIMARY KEY, value bytea, version uuid)";
@@ -24,8 +23,6 @@ const CREATE: &str = "INSERT INTO kept VALUES ($1, $2, gen_random_uuid()) ON CON
 const SWAP: &str = "UPDATE kept SET value = $2, version = gen_random_uuid() \
                     WHERE key = $1 AND version = $3::text::uuid RETURNING version::text";
 
-type With<'a> = &'a [&'a (dyn ToSql + Sync)];
-
 struct Table {
     address: String,
     client: Mutex<Option<Client>>,
@@ -33,14 +30,14 @@ struct Table {
 
 impl Table {
     /// An outcome that is not known is an error, and nothing is tried again.
-    async fn row(&self, sql: &str, with: With<'_>) -> Result<Option<Row>, StoreError> {
+    async fn row(&self, sql: &str, by: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>, StoreError> {
         let mut client = self.client.lock().await;
         // A request that is given up takes its connection with it.
         let connected = match client.take() {
             Some(client) if !client.is_closed() => client,
             _ => self.connect().await.map_err(failed)?,
         };
-        let row = connected.query_opt(sql, with).await;
+        let row = connected.query_opt(sql, by).await;
         *client = Some(connected);
         row.map_err(failed)
     }
@@ -67,9 +64,8 @@ impl Cas for Table {
     }
 
     async fn get(&self, key: &Key) -> Result<Option<Versioned<String>>, StoreError> {
-        let found = self.row(GET, &[&key.as_str()]).await?;
         let read = |row: Row| Versioned { value: Vec::into(row.get(0)), version: row.get(1) };
-        Ok(found.map(read))
+        Ok(self.row(GET, &[&key.as_str()]).await?.map(read))
     }
 
     async fn swap(
@@ -92,7 +88,6 @@ async fn main() -> anyhow::Result<()> {
     let [_, address, key] = &std::env::args().collect::<Vec<_>>()[..] else {
         anyhow::bail!("usage: own_store ADDRESS KEY");
     };
-    tracing_subscriber::fmt().init();
     let table = Table { address: address.clone(), client: Mutex::new(None) };
     let candidate = Candidate::builder(CasStore::new(table), key.as_str()).start()?;
     let work = async |tenure: Tenure| {

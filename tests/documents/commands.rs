@@ -57,6 +57,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure status nightly other --json", OF_THE_COMMAND),
     ("tenure status nightly --wait-for leader --timeout 1m", OF_THE_COMMAND),
     ("tenure status nightly --watch", OF_THE_COMMAND),
+    ("tenure status --all", OF_THE_COMMAND),
     ("tenure handover nightly --to web-2", OF_THE_COMMAND),
     ("tenure sidecar nightly --name web-1", OF_THE_COMMAND),
     ("curl http://127.0.0.1:8406/", OF_THE_COMMAND),

@@ -37,6 +37,32 @@ fn status_says_who_leads() {
 }
 
 #[test]
+fn status_shows_all_elections() {
+    let place = Place::new();
+    let all = |arguments: &[&str]| place.output(&[&["status", "--all"], arguments].concat());
+    let none = all(&[]);
+    assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0), "there are none");
+    let mut host = leads(&place, "host-a", &[]);
+    for key in ["other", "third"] {
+        assert_eq!(place.status(&["run", key, "--once", "--", "true"]), 0);
+    }
+    let output = all(&["--json"]);
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| (line["key"].as_str().unwrap(), line["leader"]["name"].as_str()))
+        .collect();
+    assert_eq!(shown, [("job", Some("host-a")), ("other", None), ("third", None)]);
+    assert_eq!(output.status.code(), Some(1), "two have no leader");
+    host.signal(Signal::SIGTERM);
+    host.ends();
+    for wrong in [&["job"][..], &["--wait-for", "none"]] {
+        assert_eq!(all(wrong).status.code(), Some(64), "{wrong:?}");
+    }
+}
+
+#[test]
 fn status_waits_for_a_leader() {
     let place = Place::new();
     assert_eq!(place.status(&["status", "job", "--wait-for", "leader", "--timeout", "200ms"]), 1);

@@ -36,6 +36,7 @@ const WHILE_LEADING: &[(&str, i32, &str)] = &[
     ("tenure status nightly other --json", 1, "{\"key\":\"other\",\"leader\":null}"),
     ("tenure status nightly --wait-for leader --timeout 1m", 0, "web-1 leads"),
     ("timeout 5 tenure status nightly --watch", 124, "nightly: web-1 leads, token "),
+    ("tenure status --all", 1, "nightly: web-1 leads, token "),
     ("tenure handover nightly --to web-2", 0, ""),
     ("tenure run nightly --try -- ./job", 75, "web-2 leads"),
 ];

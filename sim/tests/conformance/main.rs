@@ -178,6 +178,8 @@ found! {
     one_that_purges_renewed_leases: PurgesWithoutMark by PurgeSpares;
     one_whose_purge_deletes_nothing: PurgesNothing by PurgedTokens, Differential;
     one_that_forgets_purged_tokens: PurgeForgetsTokens by PurgedTokens, Differential;
+    one_that_lists_held_leases_alone: ListsHeldAlone by Listed;
+    one_that_lists_a_step_alone: ListsOneStep by Listed;
 }
 
 #[test]
@@ -258,10 +260,12 @@ fn rows_are_skipped_as_the_harness_says() {
 
 /// The other rows judge such a store as before.
 #[test]
-fn a_store_without_purge_is_skipped_and_told() {
-    let harness = || InMemory(Server::new(Bug::None).without_purge());
-    for row in [Row::PurgeSpares, Row::PurgedTokens] {
-        let why = "the store declares no purge";
+fn a_store_without_purge_and_listing_is_skipped_and_told() {
+    let harness = || InMemory(Server::new(Bug::None).without_purge_and_listing());
+    let (purge, listing) = ("the store declares no purge", "the store declares no listing");
+    for (row, why) in
+        [(Row::PurgeSpares, purge), (Row::PurgedTokens, purge), (Row::Listed, listing)]
+    {
         assert_eq!(run(row, &harness()).unwrap(), Outcome::Skipped { why });
     }
     assert_eq!(run(Row::Differential, &harness()).unwrap(), Outcome::Held);

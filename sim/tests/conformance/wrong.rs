@@ -2,7 +2,7 @@
 
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -99,6 +99,8 @@ pub(crate) enum Bug {
     PurgesWithoutMark,
     PurgesNothing,
     PurgeForgetsTokens,
+    ListsHeldAlone,
+    ListsOneStep,
 }
 
 /// A connection to a server in memory.
@@ -106,8 +108,8 @@ pub(crate) enum Bug {
 pub(crate) struct Server {
     bug: Bug,
     traits: StoreTraits,
-    /// Whether it can delete records.
-    purges: bool,
+    /// Whether it can delete and list records.
+    tends: bool,
     kept: Arc<Mutex<Kept>>,
     /// A request was given up half way.
     stuck: Arc<AtomicBool>,
@@ -154,7 +156,7 @@ impl Server {
         traits.looks_in_call = 3;
         traits.ends_leases = bug == Bug::NeverEndsLeases;
         let (kept, stuck, slow) = (Arc::default(), Arc::default(), Arc::default());
-        Self { bug, traits, purges: true, kept, stuck, slow, is_used: Arc::default() }
+        Self { bug, traits, tends: true, kept, stuck, slow, is_used: Arc::default() }
     }
 
     /// Another connection to the same server.
@@ -162,8 +164,8 @@ impl Server {
         Self { is_used: Arc::default(), ..self.clone() }
     }
 
-    pub(crate) fn without_purge(mut self) -> Self {
-        self.purges = false;
+    pub(crate) fn without_purge_and_listing(mut self) -> Self {
+        self.tends = false;
         self
     }
 
@@ -276,13 +278,27 @@ impl Store for Server {
     }
 
     async fn purge(&self, _: Duration) -> Result<u64, StoreError> {
-        if !self.purges {
+        if !self.tends {
             return Err(StoreError::new(StoreErrorKind::Unsupported, "there is no purge"));
         }
         let mut kept = self.kept.lock().unwrap();
         let Kept { past, elections, .. } = &mut *kept;
         let purged = elections.values_mut().map(|election| step::purge(self.bug, past, election));
         Ok(purged.map(u64::from).sum())
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        if !self.tends {
+            return Err(StoreError::new(StoreErrorKind::Unsupported, "there is no listing"));
+        }
+        let kept = self.kept.lock().unwrap();
+        let is_listed = |election: &&Election| {
+            let record = election.record.as_ref();
+            record.is_some_and(|record| self.bug != Bug::ListsHeldAlone || !record.released)
+        };
+        let listed = kept.elections.iter().filter(|(_, election)| is_listed(election));
+        let most = if self.bug == Bug::ListsOneStep { 256 } else { usize::MAX };
+        Ok(listed.map(|(key, _)| Key::new(key).unwrap()).take(most).collect())
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {

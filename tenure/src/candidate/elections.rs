@@ -1,5 +1,6 @@
 //! Many elections over one store.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use crate::driver::Driver;
 use crate::metrics::{self, Metrics};
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Chosen, Command, Commands, DriverGone, ElectionId, Settings};
-use crate::store::{AnyStore, Key, Store};
+use crate::store::{AnyStore, Key, Store, StoreError};
 use crate::trace::Log;
 
 /// Elections that share one driver and one store: one task, one timer and one connection for all of them.
@@ -80,6 +81,14 @@ impl Elections {
             request_timeout: config.request_timeout(),
         });
         Ok(Observer::begin(watch, futures_util::future::pending().boxed()))
+    }
+
+    /// The elections of the store that have a record, in the order of their keys; see [`Store::keys`].
+    ///
+    /// # Errors
+    /// If the store fails, or can't list its elections.
+    pub async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.0.store.keys().await
     }
 
     /// Writes each transition of the candidates that start from now on to a [log](crate::trace).

@@ -1,6 +1,7 @@
 //! A store whose type is chosen at run time.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +114,10 @@ impl Store for AnyStore {
         self.store.purge(age).await
     }
 
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.store.keys().await
+    }
+
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         self.store.hints(watched)
     }
@@ -136,6 +141,7 @@ trait ErasedStore: Send + Sync {
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>>;
     fn connect_error(&self) -> Option<StoreError>;
     fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn keys(&self) -> BoxFuture<'_, Result<BTreeSet<Key>, StoreError>>;
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key>;
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message>;
 }
@@ -170,6 +176,10 @@ impl<S: Store> ErasedStore for S {
 
     fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>> {
         Store::purge(self, age).boxed()
+    }
+
+    fn keys(&self) -> BoxFuture<'_, Result<BTreeSet<Key>, StoreError>> {
+        Store::keys(self).boxed()
     }
 
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key> {

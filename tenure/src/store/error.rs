@@ -127,6 +127,11 @@ impl StoreError {
         Self::new(StoreErrorKind::Unsupported, format!("{store} deletes no records"))
     }
 
+    /// The error of a store that can't [list elections](super::Store::keys).
+    pub(super) fn no_keys(store: &'static str) -> Self {
+        Self::new(StoreErrorKind::Unsupported, format!("{store} lists no elections"))
+    }
+
     /// Adds the error that caused this one. If its text, or that of one of its sources, is longer than 500
     /// bytes or has control characters, only a text that is cut and escaped is kept of them.
     #[must_use]

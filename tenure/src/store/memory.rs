@@ -3,7 +3,7 @@
 #[cfg(feature = "testing")]
 mod faults;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -179,6 +179,12 @@ impl Store for Memory {
         }
         self.kept().watches.ends();
         Ok(deleted)
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let kept = self.kept();
+        let led = kept.elections.iter().filter(|(_, election)| election.record.is_some());
+        Ok(led.map(|(key, _)| key.clone()).collect())
     }
 
     fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

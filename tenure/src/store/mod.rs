@@ -48,6 +48,8 @@ mod slot;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
 #[cfg(feature = "_server")]
+mod steps;
+#[cfg(feature = "_server")]
 #[cfg_attr(
     not(any(feature = "redis", feature = "fred", feature = "postgres")),
     allow(dead_code, reason = "etcd has no messages")
@@ -59,6 +61,7 @@ mod url;
 mod watchers;
 mod watches;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
@@ -167,6 +170,16 @@ pub trait Store: Send + Sync + 'static {
     fn purge(&self, age: Duration) -> impl Future<Output = Result<u64, StoreError>> + Send {
         let _ = age;
         std::future::ready(Err(StoreError::no_purge(self.traits().name)))
+    }
+
+    /// The elections of this store's prefix, table or file that have a record: those that have or had a leader, and were
+    /// not [purged](Self::purge). For people and tools, as no candidate needs it. It works in small steps like a purge, so
+    /// elections that begin or end meanwhile may be missing.
+    ///
+    /// # Errors
+    /// If a step fails. By default, as [`Unsupported`](StoreErrorKind::Unsupported).
+    fn keys(&self) -> impl Future<Output = Result<BTreeSet<Key>, StoreError>> + Send {
+        std::future::ready(Err(StoreError::no_keys(self.traits().name)))
     }
 
     /// The messages to that tenure alone, in the order in which they were sent, each at most once. Messages

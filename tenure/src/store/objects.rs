@@ -1,13 +1,16 @@
 //! Objects in Amazon S3, Google Cloud Storage, Azure Blob Storage, and wherever else the crate [`object_store`] can update an
 //! object if it still has the version that was read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, UpdateVersion,
+    Error, GetOptions, ObjectMeta, ObjectStore, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
+use percent_encoding::percent_decode_str;
 
 use super::cas::{Cas, Swapped, Versioned};
 use super::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits};
@@ -72,6 +75,23 @@ impl Cas for Objects {
             Err(Error::NotFound { .. }) if version.is_some() => Ok(Swapped::Conflict),
             Err(error) => Err(failed(&error)),
         }
+    }
+
+    /// The user needs the right to list objects.
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let found: Vec<_> = self
+            .store
+            .list(Some(&self.prefix))
+            .try_collect()
+            .await
+            .map_err(|error| failed(&error))?;
+        // Another name is not an election's.
+        let key = |object: ObjectMeta| {
+            let parts: Vec<_> = object.location.prefix_match(&self.prefix)?.collect();
+            let [name] = &parts[..] else { return None };
+            Key::new(percent_decode_str(name.as_ref()).decode_utf8().ok()?).ok()
+        };
+        Ok(found.into_iter().filter_map(key).collect())
     }
 }
 

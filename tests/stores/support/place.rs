@@ -15,7 +15,7 @@ pub(crate) struct Place {
     suffer: Act<Mishap>,
     slow: Act<bool>,
     trusts: bool,
-    skips: &'static [Row],
+    skips: Vec<Row>,
 }
 
 /// The builder of a [`Place`].
@@ -39,7 +39,7 @@ impl Place {
             slow: Box::new(|_| Err(Unsupported)),
             trusts: false,
             // About servers that end leases.
-            skips: &[Row::LeastTtl],
+            skips: vec![Row::LeastTtl],
         };
         Building { servers, place }
     }
@@ -90,8 +90,8 @@ impl<S: Send + 'static> Building<S> {
     }
 
     /// These rows say nothing about the stores, or need what can't be done to the servers.
-    pub(crate) fn skipping(mut self, rows: &'static [Row]) -> Self {
-        self.place.skips = rows;
+    pub(crate) fn skipping(mut self, rows: &[Row]) -> Self {
+        self.place.skips = rows.to_vec();
         self
     }
 
@@ -127,7 +127,7 @@ impl Harness for Place {
         self.trusts
     }
 
-    fn skipped_rows(&self) -> Option<&'static [Row]> {
-        Some(self.skips)
+    fn skipped_rows(&self) -> Option<&[Row]> {
+        Some(&self.skips)
     }
 }

@@ -127,7 +127,7 @@ pub trait Harness: Send + Sync {
 
     /// The rows that are skipped with this harness. [`check`] then fails if another row is skipped, or if one of these is
     /// not, so that a row which is no longer tested is noticed. Default: whatever is skipped is only listed.
-    fn skipped_rows(&self) -> Option<&'static [Row]> {
+    fn skipped_rows(&self) -> Option<&[Row]> {
         None
     }
 

@@ -147,6 +147,16 @@ impl<'a, H: Harness> Probe<'a, H> {
         })
     }
 
+    /// The elections that have a record. A store that can't tell is skipped.
+    pub(super) async fn keys(&mut self) -> Found<BTreeSet<Key>> {
+        let answer = self.store.keys().await;
+        self.transcript.push(format!("listing -> {answer:?}"));
+        answer.map_err(|error| match error.kind() {
+            StoreErrorKind::Unsupported => Stop::Skipped("the store declares no listing"),
+            _ => Stop::Broken(format!("a listing failed: {error}")),
+        })
+    }
+
     pub(super) async fn expect(&mut self, request: Request, wanted: Reply) -> Found<()> {
         let reply = self.ask(request).await?;
         must(reply == wanted, || format!("the answer should be {wanted:?}, but was {reply:?}"))

@@ -115,6 +115,7 @@ rows! { $
         names_and_metadata_come_back = Profiles: "names and metadata come back byte for byte, up to the limits",
         elections_do_not_interfere = KeysApart: "requests about one election change no other",
         keys_may_have_any_characters = OddKeys: "keys of any characters and of the greatest length name elections of their own",
+        elections_are_listed = Listed: "a listing has every election whose lease is held or was given back, and none that nobody has asked about",
     }
     describe {
         older_profiles_change_nothing = Described: "the profile of a leader can be replaced, and neither an older version nor a repeated acquire nor another tenure restores the earlier one",

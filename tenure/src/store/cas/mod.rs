@@ -8,6 +8,7 @@
 mod election;
 mod store;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 
 use bytes::Bytes;
@@ -58,6 +59,15 @@ pub trait Cas: Send + Sync + 'static {
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
+    }
+
+    /// The elections that have a value, for [`Store::keys`](super::Store::keys). Default: refused as
+    /// [`Unsupported`](super::StoreErrorKind).
+    ///
+    /// # Errors
+    /// If they are not known.
+    fn keys(&self) -> impl Future<Output = Result<BTreeSet<Key>, StoreError>> + Send {
+        std::future::ready(Err(StoreError::no_keys(self.traits().name)))
     }
 
     /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An

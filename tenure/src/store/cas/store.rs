@@ -1,6 +1,6 @@
 //! The store over a backend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -187,6 +187,10 @@ impl<C: Cas> Store for CasStore<C> {
                 Swapped::Conflict => tried = Some(version.cloned()),
             }
         }
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.0.backend.keys().await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -6,6 +6,7 @@
 //! One transaction deletes a few, on condition that none has a leader or has changed since it was read, and notes in the
 //! past the highest of their tokens.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -20,12 +21,14 @@ use super::link::{Link, Live};
 use super::record::{Election, History};
 use super::session::{Session, wall};
 use super::state::{Found, Names, State, election, header, history, revision, unexpected};
-use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
+use crate::store::steps::{Step, in_steps};
 use crate::store::{Key, StoreError};
 
 /// How many elections one step looks at. A transaction may have 128 operations, by etcd's default.
 const ELECTIONS: i64 = 32;
+/// How many keys one step of a listing reads.
+const KEYS: i64 = 256;
 
 impl Link {
     pub(super) async fn purge(self: &Arc<Self>, age: Duration) -> Result<u64, StoreError> {
@@ -42,16 +45,50 @@ impl Link {
         self: &Arc<Self>,
         from: Vec<u8>,
         age: Duration,
-    ) -> Result<Step<Vec<u8>>, StoreError> {
+    ) -> Result<Step<Vec<u8>, u64>, StoreError> {
         let live = self.live(Patience::Fails).await?;
+        self.judged(&live, Purge { link: self, live: &live }.step(from, age)).await
+    }
+
+    pub(super) async fn keys(self: &Arc<Self>) -> Result<BTreeSet<Key>, StoreError> {
+        let link = Arc::clone(self);
+        let step = move |from| {
+            let link = Arc::clone(&link);
+            async move { link.some_keys(from).await }.boxed()
+        };
+        in_steps(&self.runtime, step).await
+    }
+
+    async fn some_keys(
+        self: &Arc<Self>,
+        from: Vec<u8>,
+    ) -> Result<Step<Vec<u8>, BTreeSet<Key>>, StoreError> {
+        let live = self.live(Patience::Fails).await?;
+        let records = self.config.records();
+        let step = async {
+            let from = if from.is_empty() { records.clone().into_bytes() } else { from };
+            let some = range(after_all(&records)).with_keys_only().with_limit(KEYS);
+            let found = self.ask(&live, live.client.kv_client().get(from, Some(some))).await?;
+            let made = found.kvs().iter().filter_map(|found| key(&records, found.key())).collect();
+            Ok(Step { made, next: next(&found) })
+        };
+        self.judged(&live, step).await
+    }
+
+    /// A step over that connection, which ends with an error that another member may not have.
+    async fn judged<T>(
+        &self,
+        live: &Arc<Live>,
+        step: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         let pending = live.progress.expects();
-        let step = Box::pin(Purge { link: self, live: &live }.step(from, age)).await;
+        let step = Box::pin(step).await;
         pending.over();
         if let Err(error) = &step {
             if !leaves_connection_usable(error.kind()) {
                 live.dead.cancel();
             }
-            self.current.failed(&live, error);
+            self.current.failed(live, error);
         }
         step
     }
@@ -71,14 +108,14 @@ struct Page {
 }
 
 impl Purge<'_> {
-    async fn step(&self, from: Vec<u8>, age: Duration) -> Result<Step<Vec<u8>>, StoreError> {
+    async fn step(&self, from: Vec<u8>, age: Duration) -> Result<Step<Vec<u8>, u64>, StoreError> {
         let page = self.page(from).await?;
         let due = self.due(&page, age);
         if page.next.is_none() {
             self.link.purging.lock().unwrap_or_else(PoisonError::into_inner).ends();
         }
         let deleted = self.delete(page.state, due).await?;
-        Ok(Step { deleted, next: page.next })
+        Ok(Step { made: deleted, next: page.next })
     }
 
     /// The elections whose record is old enough.
@@ -119,10 +156,10 @@ impl Purge<'_> {
             led.kvs().iter().any(|leader| leader.key() == name.as_bytes())
         };
         // Other keys, and values that can't be read, are damage and stay.
-        let ended = found.kvs().iter().filter_map(|found| {
-            let key = std::str::from_utf8(found.key().strip_prefix(records.as_bytes())?).ok()?;
-            Some((Key::new(key).ok()?, election(found).ok()?))
-        });
+        let ended = found
+            .kvs()
+            .iter()
+            .filter_map(|found| Some((key(&records, found.key())?, election(found).ok()?)));
         Ok(Page {
             ended: ended.filter(|(key, _)| !leads(key)).collect(),
             state: State {
@@ -134,11 +171,7 @@ impl Purge<'_> {
                 revision: revision(header.revision()),
                 index: None,
             },
-            next: found
-                .kvs()
-                .last()
-                .filter(|_| found.more())
-                .map(|last| [last.key(), &[0]].concat()),
+            next: next(found),
         })
     }
 
@@ -184,6 +217,18 @@ impl Purge<'_> {
             self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await?.succeeded();
         Ok(if is_done { deleted } else { 0 })
     }
+}
+
+/// The election of a record. A key that no candidate has written is left alone.
+fn key(records: &str, name: &[u8]) -> Option<Key> {
+    let key = std::str::from_utf8(name.strip_prefix(records.as_bytes())?).ok()?;
+    Key::new(key).ok()
+}
+
+/// Where the next step begins.
+fn next(found: &GetResponse) -> Option<Vec<u8>> {
+    let last = found.kvs().last().filter(|_| found.more());
+    last.map(|last| [last.key(), &[0]].concat())
 }
 
 /// The answers to a transaction of reads alone.

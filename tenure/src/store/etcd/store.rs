@@ -1,5 +1,6 @@
 //! The store on etcd-client.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,6 +136,10 @@ impl Store for Etcd {
 
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.0.purge(age).await
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.0.keys().await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -1,22 +1,29 @@
 //! The API server as a backend that compares and swaps.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use futures_util::FutureExt;
 use http::Request;
 use http::request::Builder;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::config::KubernetesConfig;
 use super::error;
-use super::lease::{Found, Lease};
+use super::lease::{Found, KEY, Lease};
 use super::link::{Answer, Link};
 use super::patch;
 use crate::store::cas::{Cas, Change, Election, Swapped, Versioned};
 use crate::store::key::fnv;
+use crate::store::steps::{Step, in_steps};
 use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
+
+/// How many objects one step of a listing reads.
+const LISTED: u16 = 256;
 
 /// The objects of one namespace.
 #[derive(Clone, Debug)]
@@ -32,6 +39,25 @@ impl Leases {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let request = to.body(body).map_err(|error| unexpected(&error))?;
         self.0.send(request).await
+    }
+
+    /// The elections of the next few objects.
+    async fn some_keys(&self, from: &str) -> Result<Step<String, BTreeSet<Key>>, StoreError> {
+        let config = &self.0.config;
+        let path =
+            format!("{}?{}&limit={LISTED}&continue={from}", config.path(), patch::selector());
+        let text = match self.ask(Request::get(path), None).await? {
+            Answer::Done(text) => text,
+            Answer::Refused(status) => return Err(error::answered(&status)),
+        };
+        let list: List = serde_json::from_str(&text).map_err(|error| unexpected(&error))?;
+        // Of another prefix: its key has another name there.
+        let key = |lease: Lease| {
+            let key = Key::new(lease.metadata.annotations.get(KEY)?).ok()?;
+            (config.name(&key) == lease.metadata.name).then_some(key)
+        };
+        let next = list.metadata.next.filter(|next| !next.is_empty());
+        Ok(Step { made: list.items.into_iter().filter_map(key).collect(), next })
     }
 }
 
@@ -94,9 +120,30 @@ impl Cas for Leases {
         fnv(found.lease.metadata.uid.as_bytes())
     }
 
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let leases = self.clone();
+        let step = move |from: String| {
+            let leases = leases.clone();
+            async move { leases.some_keys(&from).await }.boxed()
+        };
+        in_steps(&self.0.runtime, step).await
+    }
+
     fn watch(&self, watched: Watched) -> impl Stream<Item = Change<Box<Found>>> + Send + 'static {
         self.0.changes(watched)
     }
+}
+
+#[derive(Deserialize)]
+struct List {
+    metadata: ListMetadata,
+    items: Vec<Lease>,
+}
+
+#[derive(Deserialize)]
+struct ListMetadata {
+    #[serde(rename = "continue")]
+    next: Option<String>,
 }
 
 /// A candidate of another kind reads no wishes.

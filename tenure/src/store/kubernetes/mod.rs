@@ -17,6 +17,7 @@ mod patch;
 mod settings;
 mod wakeup;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -73,6 +74,11 @@ impl Store for Kubernetes {
 
     fn connect_error(&self) -> Option<StoreError> {
         self.0.backend().0.current.connect_error()
+    }
+
+    /// The user needs the right `list`.
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.0.keys().await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

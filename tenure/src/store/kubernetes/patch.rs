@@ -12,6 +12,11 @@ use crate::store::cas::{Election, Tenant};
 /// The label by which a process watches its elections.
 pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "tenure");
 
+/// What limits a listing or a stream to these objects.
+pub(super) fn selector() -> String {
+    format!("labelSelector={}%3D{}", LABEL.0.replace('/', "%2F"), LABEL.1)
+}
+
 /// A new object, of an election of which nothing is known.
 pub(super) fn created(name: &str, key: &Key, value: &str) -> Value {
     let (label, tenure) = LABEL;

@@ -20,7 +20,7 @@ use super::error;
 use super::lease::{Found, KEY, Lease};
 use super::leases;
 use super::link::{Link, Live, Streams};
-use super::patch::LABEL;
+use super::patch;
 use crate::runtime::Runtime;
 use crate::store::cas::Change;
 use crate::store::slot::CONNECT_TIMEOUT;
@@ -139,7 +139,7 @@ impl Link {
             Some(key) => {
                 format!("fieldSelector=metadata.name%3D{}", self.config.name(key))
             }
-            None => format!("labelSelector={}%3D{}", LABEL.0.replace('/', "%2F"), LABEL.1),
+            None => patch::selector(),
         };
         let path = format!("{}?watch=1&{selector}", self.config.path());
         let request = Request::get(path)

@@ -3,6 +3,7 @@
 //! The server's clock chooses which rows to look at. A row is deleted if it still has the mark that was looked at, and was
 //! released or watched by this process. Rows that another request has locked are left out: the next purge deletes them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use tokio_postgres::types::Type;
 use super::link::Link;
 use super::live::Live;
 use super::reply::{bits, column, duration};
-use super::statements::{OLD, PURGE};
+use super::statements::{KEYS, OLD, PURGE};
 use super::value;
 use crate::HolderId;
-use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
+use crate::store::steps::{Step, in_steps};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How many rows one statement looks at.
@@ -45,20 +46,42 @@ impl Link {
         Ok(deleted)
     }
 
+    pub(super) async fn keys(self: &Arc<Self>) -> Result<BTreeSet<Key>, StoreError> {
+        let link = Arc::clone(self);
+        let step = move |after| {
+            let link = Arc::clone(&link);
+            async move {
+                let live = link.live(Patience::Fails).await?;
+                let step = link.examining(&live, link.some_keys(&live, after)).await;
+                step.inspect(|_| live.session.serves())
+                    .inspect_err(|error| link.requests.failed(&live, error))
+            }
+            .boxed()
+        };
+        in_steps(&self.runtime, step).await
+    }
+
+    async fn some_keys(
+        &self,
+        live: &Arc<Live>,
+        after: Vec<u8>,
+    ) -> Result<Step<Vec<u8>, BTreeSet<Key>>, StoreError> {
+        let page = [(&after as _, Type::BYTEA), (&ROWS as _, Type::INT8)];
+        let page = self.ask_rarely(live, KEYS, &page).await?;
+        let keys: Result<Vec<_>, _> = page.iter().map(key).collect();
+        Ok(Step { made: keys?.into_iter().flatten().collect(), next: next(&page)? })
+    }
+
     async fn purge_some(
         &self,
         live: &Arc<Live>,
         after: Vec<u8>,
         age: Duration,
-    ) -> Result<Step<Vec<u8>>, StoreError> {
+    ) -> Result<Step<Vec<u8>, u64>, StoreError> {
         let age = value::demand(age);
         let page = [(&after as _, Type::BYTEA), (&age as _, Type::INT8), (&ROWS as _, Type::INT8)];
         let page = self.ask_rarely(live, OLD, &page).await?;
-        let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < ROWS);
-        let next: Option<Vec<u8>> = match page.last() {
-            Some(row) if !is_last => column(row, 0)?,
-            _ => None,
-        };
+        let next = next(&page)?;
         let (mut keys, mut holders, mut numbers, mut watched) = (vec![], vec![], vec![], vec![]);
         for row in &page {
             let Some((key, mark, is_watched)) = self.old(row)? else { continue };
@@ -78,17 +101,14 @@ impl Link {
             ];
             self.ask_rarely(live, PURGE, &parameters).await?.len()
         };
-        Ok(Step { deleted: u64::try_from(deleted).unwrap_or_default(), next })
+        Ok(Step { made: u64::try_from(deleted).unwrap_or_default(), next })
     }
 
     /// A row that is old enough and may be deleted as it is, and whether that is because it was watched.
     fn old(&self, row: &Row) -> Result<Option<(Key, Mark, bool)>, StoreError> {
-        let key: &[u8] = column(row, 0)?.unwrap_or_default();
-        // A row that no candidate of this store has written is left alone.
-        let key = str::from_utf8(key).ok().and_then(|key| Key::new(key).ok());
         let number =
             column::<i64>(row, 2)?.and_then(|number| RequestId::new(u64::try_from(number).ok()?));
-        let (Some(key), Some(number), Some(true)) = (key, number, column(row, 5)?) else {
+        let (Some(key), Some(number), Some(true)) = (key(row)?, number, column(row, 5)?) else {
             return Ok(None);
         };
         let holder = HolderId::from_bits(bits("holder", column(row, 1)?.unwrap_or_default())?);
@@ -113,5 +133,20 @@ impl Link {
             }
             _ => error,
         }
+    }
+}
+
+/// The election of a row. A row that no candidate has written is left alone.
+fn key(row: &Row) -> Result<Option<Key>, StoreError> {
+    let key: &[u8] = column(row, 0)?.unwrap_or_default();
+    Ok(str::from_utf8(key).ok().and_then(|key| Key::new(key).ok()))
+}
+
+/// Where the next step begins.
+fn next(page: &[Row]) -> Result<Option<Vec<u8>>, StoreError> {
+    let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < ROWS);
+    match page.last() {
+        Some(row) if !is_last => column(row, 0),
+        _ => Ok(None),
     }
 }

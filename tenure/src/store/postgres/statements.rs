@@ -15,6 +15,8 @@ const EXAMINE: &str = "SELECT tenure.leases_examine($1, $2)";
 pub(super) const WANT: &str = include_str!("sql/want.sql");
 pub(super) const DESCRIBE: &str = include_str!("sql/describe.sql");
 pub(super) const NOTIFY: &str = "SELECT tenure.leases_notify($1, $2, $3)";
+pub(super) const KEYS: &str =
+    "SELECT l.key FROM tenure.leases AS l WHERE l.key > $1 ORDER BY l.key LIMIT $2";
 pub(super) const OLD: &str = include_str!("sql/old.sql");
 pub(super) const PURGE: &str = include_str!("sql/purge.sql");
 

@@ -1,5 +1,6 @@
 //! The store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +66,10 @@ impl Store for Postgres {
     /// The user needs the right to delete from the table.
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.0.purge(age).await
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        self.0.keys().await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -12,6 +12,7 @@ mod link;
 mod pushed;
 mod wakeup;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,12 +25,12 @@ use futures_util::future::join_all;
 
 use super::channels;
 use super::config::RedisConfig;
-use super::purge::{self, Cursor};
+use super::purge::{self, Cursor, Scanned};
 use super::reply::{self, Field, ReplyValue};
 use super::script::{Asks, Invocation, in_calls};
 use crate::Token;
-use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
+use crate::store::steps::{Step, in_steps};
 use crate::store::{
     Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
     subscriptions,
@@ -84,6 +85,15 @@ impl Store for Fred {
         in_steps(&self.0.runtime, step).await
     }
 
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let link = Arc::clone(&self.0);
+        let step = move |from| {
+            let link = Arc::clone(&link);
+            async move { some_keys(&link, from).await }.boxed()
+        };
+        in_steps(&self.0.runtime, step).await
+    }
+
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         subscriptions::hints(Arc::clone(&self.0), watched)
     }
@@ -123,12 +133,10 @@ async fn purge_some(
     link: &Arc<Link>,
     from: Cursor,
     age: Duration,
-) -> Result<Step<Cursor>, StoreError> {
+) -> Result<Step<Cursor, u64>, StoreError> {
     let live = link.live(Patience::Fails).await?;
-    let pattern = purge::pattern(&link.config.prefix);
     let step = async {
-        let found = live.scan([&from.0, "MATCH", &pattern, "COUNT", purge::COUNT]).await;
-        let found = purge::scanned(&found.map_err(|error| failed(&error))?)?;
+        let found = scan(link, &live, from).await?;
         let records = link.purging.with_marks(found.keys, link.runtime.now());
         let mut deleted = 0;
         if !records.is_empty() {
@@ -140,16 +148,37 @@ async fn purge_some(
         if found.next.is_none() {
             link.purging.ends();
         }
-        Ok(Step { deleted, next: found.next })
+        Ok(Step { made: deleted, next: found.next })
     };
-    let step: Result<_, StoreError> = step.await;
+    let step = step.await;
+    judged(link, &live, step)
+}
+
+async fn some_keys(
+    link: &Arc<Link>,
+    from: Cursor,
+) -> Result<Step<Cursor, BTreeSet<Key>>, StoreError> {
+    let live = link.live(Patience::Fails).await?;
+    let found = scan(link, &live, from).await;
+    let Scanned { keys, next } = judged(link, &live, found)?;
+    Ok(Step { made: purge::keys(&link.config.prefix, &keys), next })
+}
+
+async fn scan(link: &Link, live: &Live, from: Cursor) -> Result<Scanned, StoreError> {
+    let pattern = purge::pattern(&link.config.prefix);
+    let found = live.scan([&from.0, "MATCH", &pattern, "COUNT", purge::COUNT]).await;
+    purge::scanned(&found.map_err(|error| failed(&error))?)
+}
+
+/// What a step over that connection has shown of it.
+fn judged<T>(link: &Link, live: &Arc<Live>, step: Result<T, StoreError>) -> Result<T, StoreError> {
     match &step {
         Ok(_) => live.served.store(true, Ordering::Relaxed),
         Err(error) => {
             if error.kind() == StoreErrorKind::UnexpectedReply {
                 live.dead.cancel();
             }
-            link.current.failed(&live, error);
+            link.current.failed(live, error);
         }
     }
     step.map_err(purge::explained)

@@ -4,13 +4,14 @@
 //! `SCAN` walks through all keys of the database, also those of other programs. It may return a key twice or not at all
 //! if keys come and go meanwhile: then the next purge deletes it.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::reply::{Field, ReplyValue};
 use crate::Instant;
 use crate::store::watches::Watches;
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How many places of its table the server looks at in one step, and so about how many keys it returns at most.
 pub(super) const COUNT: &str = "100";
@@ -107,11 +108,21 @@ impl Purging {
     }
 }
 
+/// The elections of these records. A name that no candidate has written is left alone.
+pub(super) fn keys(prefix: &str, records: &[Vec<u8>]) -> BTreeSet<Key> {
+    let begin = format!("{{{prefix}}}:leader:");
+    let key = |record: &Vec<u8>| {
+        let key = str::from_utf8(record.strip_prefix(begin.as_bytes())?).ok()?;
+        Key::new(key).ok()
+    };
+    records.iter().filter_map(key).collect()
+}
+
 /// Adds what to do to a refusal.
 pub(super) fn explained(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Permission => {
-            let detail = "to purge, the user needs +scan and +del besides the rights to take part";
+            let detail = "besides the rights to take part, a listing needs +scan, and a purge +scan and +del";
             StoreError::new(StoreErrorKind::Permission, detail).with_source(error)
         }
         _ => error,
@@ -138,5 +149,14 @@ mod tests {
     fn prefixes_are_matched_literally() {
         assert_eq!(pattern("tenure"), "{tenure}:leader:*");
         assert_eq!(pattern("a*[b]?\\"), "{a\\*\\[b\\]\\?\\\\}:leader:*");
+    }
+
+    #[test]
+    fn elections_are_read_from_names() {
+        let names =
+            ["{a}:leader:job", "{a}:leader:}:leader:", "{a}:leader:", "{b}:leader:job", "{a}:past"];
+        let names = names.map(|name| name.as_bytes().to_vec());
+        let found: Vec<_> = keys("a", &names).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["job", "}:leader:"]);
     }
 }

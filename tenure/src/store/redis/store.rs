@@ -1,5 +1,6 @@
 //! The store on redis-rs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,15 +12,15 @@ use redis::Value;
 use super::channels;
 use super::config::RedisConfig;
 use super::link::Link;
-use super::purge::{self, Cursor};
+use super::purge::{self, Cursor, Scanned};
 use super::redirect::{Answer, Asked};
 use super::reply::{self, Field, ReplyValue};
 use super::script::{Asks, in_calls};
 use super::session::Live;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
+use crate::store::steps::{Step, in_steps};
 use crate::store::{
     Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
     subscriptions,
@@ -74,19 +75,42 @@ impl Redis {
     }
 
     /// Deletes the old ones of a few records.
-    async fn purge_some(&self, from: Cursor, age: Duration) -> Result<Step<Cursor>, StoreError> {
+    async fn purge_some(
+        &self,
+        from: Cursor,
+        age: Duration,
+    ) -> Result<Step<Cursor, u64>, StoreError> {
         let mut live = self.0.live(Patience::Fails).await?;
         let step = self.purge_on(&mut live, from, age).await;
+        self.judged(&live, step)
+    }
+
+    async fn some_keys(&self, from: Cursor) -> Result<Step<Cursor, BTreeSet<Key>>, StoreError> {
+        let live = self.0.live(Patience::Fails).await?;
+        let found = self.scan(&live, from).await;
+        let Scanned { keys, next } = self.judged(&live, found)?;
+        Ok(Step { made: purge::keys(&self.0.connector.config.prefix, &keys), next })
+    }
+
+    /// What a step over that connection has shown of it.
+    fn judged<T>(&self, live: &Arc<Live>, step: Result<T, StoreError>) -> Result<T, StoreError> {
         match &step {
             Ok(_) => live.serves(),
             Err(error) => {
                 if condemns(error.kind()) {
                     live.dead.cancel();
                 }
-                self.0.current.failed(&live, error);
+                self.0.current.failed(live, error);
             }
         }
         step.map_err(purge::explained)
+    }
+
+    async fn scan(&self, live: &Live, from: Cursor) -> Result<Scanned, StoreError> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from.0).arg("MATCH").arg(purge::pattern(&self.0.connector.config.prefix));
+        scan.arg("COUNT").arg(purge::COUNT);
+        purge::scanned(&live.ask(&scan).await?)
     }
 
     async fn purge_on(
@@ -94,12 +118,8 @@ impl Redis {
         live: &mut Arc<Live>,
         from: Cursor,
         age: Duration,
-    ) -> Result<Step<Cursor>, StoreError> {
-        let config = &self.0.connector.config;
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(from.0).arg("MATCH").arg(purge::pattern(&config.prefix));
-        scan.arg("COUNT").arg(purge::COUNT);
-        let found = purge::scanned(&live.ask(&scan).await?)?;
+    ) -> Result<Step<Cursor, u64>, StoreError> {
+        let found = self.scan(live, from).await?;
         let Link { connector, purging, .. } = &*self.0;
         let records = purging.with_marks(found.keys, connector.runtime.now());
         let asks = Asks::Purge(&records, age);
@@ -115,7 +135,7 @@ impl Redis {
         if found.next.is_none() {
             purging.ends();
         }
-        Ok(Step { deleted, next: found.next })
+        Ok(Step { made: deleted, next: found.next })
     }
 
     /// A promise of the server counts only once replicas and members confirm it.
@@ -210,6 +230,15 @@ impl Store for Redis {
         let step = move |from| {
             let store = store.clone();
             async move { store.purge_some(from, age).await }.boxed()
+        };
+        in_steps(&self.0.connector.runtime, step).await
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let store = self.clone();
+        let step = move |from| {
+            let store = store.clone();
+            async move { store.some_keys(from).await }.boxed()
         };
         in_steps(&self.0.connector.runtime, step).await
     }

@@ -26,6 +26,18 @@ pub(super) struct Page {
     pub(super) next: Option<String>,
 }
 
+/// The elections of the next few rows after that key, and where the next step begins. The file's place is checked as for a
+/// request.
+pub(super) fn keys(
+    database: &Database,
+    after: &str,
+) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+    database.place.is_kept()?;
+    let (keys, next) = database.keys(after)?;
+    database.place.is_kept()?;
+    Ok((keys, next))
+}
+
 /// Deletes the old ones of the next few rows after that key, if it begins while it is still awaited. The file's place
 /// is checked as for a request.
 pub(super) fn purge(
@@ -37,11 +49,9 @@ pub(super) fn purge(
 ) -> Result<Page, SqliteError> {
     database.place.is_kept()?;
     let snapshot = database.handle.snapshot(&awaited)?;
-    let keys = database.keys(after)?;
-    let next = keys.last().filter(|_| keys.len() == usize::from(ROWS)).cloned();
+    let (keys, next) = database.keys(after)?;
     let mut due = Vec::new();
-    // Another key is damage.
-    for key in keys.iter().filter_map(|key| Key::new(key).ok()) {
+    for key in keys {
         if let Some(record) = readable(database, &key, &awaited)?
             && micros::now().since(record.written) > age
         {
@@ -94,11 +104,15 @@ fn readable(
 }
 
 impl Database {
-    fn keys(&self, after: &str) -> Result<Vec<String>, SqliteError> {
-        self.handle
-            .connection
-            .prepare_cached(PAGE)
-            .and_then(|mut page| page.query_map(params![after, ROWS], |row| row.get(0))?.collect())
-            .map_err(|error| self.handle.failed(error))
+    /// The next few keys, and the last one if more may follow.
+    fn keys(&self, after: &str) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+        let names =
+            self.handle.connection.prepare_cached(PAGE).and_then(|mut page| {
+                page.query_map(params![after, ROWS], |row| row.get(0))?.collect()
+            });
+        let names: Vec<String> = names.map_err(|error| self.handle.failed(error))?;
+        let next = names.last().filter(|_| names.len() == usize::from(ROWS)).cloned();
+        // Another key is damage.
+        Ok((names.iter().filter_map(|name| Key::new(name).ok()).collect(), next))
     }
 }

@@ -1,5 +1,6 @@
 //! The store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,16 @@ impl Store for Sqlite {
             (deleted, after) = (deleted + some, next);
         }
         Ok(deleted)
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        let (mut all, mut after) = (BTreeSet::new(), Some(String::new()));
+        while let Some(place) = after {
+            let (some, next) = self.0.keys(place).await?;
+            all.extend(some);
+            after = next;
+        }
+        Ok(all)
     }
 
     fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

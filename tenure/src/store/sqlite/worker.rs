@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::config::SqliteConfig;
 use super::database::Database;
 use super::error::SqliteError;
-use super::purge::{Page, purge};
+use super::purge::{Page, keys, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::waiting::{Poller, Waiting};
@@ -34,6 +34,7 @@ enum Task {
     /// A candidate waits from now on.
     Poll,
     Purge(Purge),
+    Keys(Keys),
 }
 
 /// One request, or many renewals or looks.
@@ -47,6 +48,12 @@ struct Purge {
     after: String,
     age: Duration,
     answer: oneshot::Sender<Result<Page, SqliteError>>,
+}
+
+/// One step of a listing.
+struct Keys {
+    after: String,
+    answer: oneshot::Sender<Result<(Vec<Key>, Option<String>), SqliteError>>,
 }
 
 /// The handle of the thread, which is started with the first task and ends with the last handle.
@@ -72,6 +79,16 @@ impl Worker {
     pub(super) async fn purge(&self, after: String, age: Duration) -> Result<Page, SqliteError> {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Purge(Purge { after, age, answer }))?;
+        answered.await.unwrap_or(Err(SqliteError::NoThread))
+    }
+
+    /// The elections of the next few rows after that key, and where the next step begins.
+    pub(super) async fn keys(
+        &self,
+        after: String,
+    ) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Task::Keys(Keys { after, answer }))?;
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
@@ -134,6 +151,7 @@ impl File {
             match task {
                 Ok(Task::Call(job)) => self.carry_out(job),
                 Ok(Task::Purge(step)) => self.purge(step),
+                Ok(Task::Keys(step)) => self.keys(step),
                 Ok(Task::Poll) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -188,6 +206,19 @@ impl File {
             // The lock is free for as long as it was taken: other processes must not miss it between two steps.
             thread::sleep(began.elapsed().min(PURGE_PAUSE_MOST));
         }
+    }
+
+    fn keys(&mut self, Keys { after, answer }: Keys) {
+        if answer.is_closed() {
+            return;
+        }
+        let outcome = database(&mut self.open, &self.config, &mut self.warned)
+            .and_then(|database| keys(database, &after));
+        if let Err(error) = &outcome {
+            self.failed(error);
+        }
+        // Its caller may have given up.
+        let _ = answer.send(outcome);
     }
 
     fn poll(&mut self) {

@@ -1,5 +1,6 @@
 //! Rows about what is told to others, and about the keys of elections.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure::Token;
@@ -9,6 +10,9 @@ use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, LOOK, Probe, as_grant, broken, key, limit, must, profile, release, request_as,
 };
+
+/// Stores list some hundred elections in one step.
+const MORE_THAN_A_STEP: u64 = 300;
 
 async fn observe<H: Harness>(probe: &mut Probe<'_, H>) -> Found<Shown> {
     match probe.ask(Request::Observe).await? {
@@ -107,17 +111,22 @@ pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_,
     Ok(())
 }
 
-pub(crate) async fn keys_may_have_any_characters<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+fn odd_names() -> Vec<String> {
     let longest = "k".repeat(Key::MOST);
     let almost = format!("{}j", &longest[1..]);
     let odd = [
-        &*longest, &*almost, "{", "}", "{a}", "a", "A", "a ", "a\0", "a\r\n", "a*", "a?", "a%",
-        "a_", "'a", "\"a", "a/b", "../a", "a:b", "größe", "🔒", "leader", "past",
+        "{", "}", "{a}", "a", "A", "a ", "a\0", "a\r\n", "a*", "a?", "a%", "a_", "'a", "\"a",
+        "a/b", "../a", "a:b", "größe", "🔒", "leader", "past",
     ];
+    odd.map(str::to_owned).into_iter().chain([longest, almost]).collect()
+}
+
+pub(crate) async fn keys_may_have_any_characters<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
     let mut tokens = Vec::new();
-    for (number, name) in (1..).zip(odd) {
+    let odd = odd_names();
+    for (number, name) in (1..).zip(&odd) {
         let key = probe.settled(name).await?;
         let token = probe.granted_about(&key, probe.acquire(number, None)).await?;
         tokens.push((number, name, token));
@@ -126,4 +135,26 @@ pub(crate) async fn keys_may_have_any_characters<H: Harness>(
         probe.is_held_about(&key(name)?, (number, token)).await?;
     }
     Ok(())
+}
+
+/// Every third lease was given back.
+pub(crate) async fn elections_are_listed<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let before = probe.keys().await?;
+    let many = (0..MORE_THAN_A_STEP).map(|number| format!("job-{number}"));
+    let mut wanted = BTreeSet::new();
+    for (number, name) in (1..).zip(odd_names().into_iter().chain(many)) {
+        let key = probe.settled(&name).await?;
+        let token = probe.granted_about(&key, probe.acquire(number, None)).await?;
+        if number % 3 == 0 {
+            let reply = probe.ask_about(&key, release(number, token)).await?;
+            must(reply == Reply::Released, || format!("{reply:?} instead of a release"))?;
+        }
+        wanted.insert(key);
+    }
+    let listed = probe.keys().await?;
+    let missing: Vec<_> = wanted.difference(&listed).collect();
+    must(missing.is_empty(), || format!("{missing:?} are not listed"))?;
+    // Those that this probe has asked about before.
+    let others: Vec<_> = listed.difference(&wanted).filter(|key| !before.contains(*key)).collect();
+    must(others.is_empty(), || format!("{others:?} are listed, and nobody has asked about them"))
 }
