@@ -26,16 +26,19 @@ pub(super) struct Page {
     pub(super) next: Option<String>,
 }
 
-/// The elections of the next few rows after that key, and where the next step begins. The file's place is checked as for a
-/// request.
-pub(super) fn keys(
-    database: &Database,
-    after: &str,
-) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+/// The elections of a few rows.
+pub(super) struct Listed {
+    pub(super) keys: Vec<Key>,
+    /// Where the next step begins; `None` after the last one.
+    pub(super) next: Option<String>,
+}
+
+/// Those of the next few rows after that key. The file's place is checked as for a request.
+pub(super) fn keys(database: &Database, after: &str) -> Result<Listed, SqliteError> {
     database.place.is_kept()?;
-    let (keys, next) = database.keys(after)?;
+    let listed = database.keys(after)?;
     database.place.is_kept()?;
-    Ok((keys, next))
+    Ok(listed)
 }
 
 /// Deletes the old ones of the next few rows after that key, if it begins while it is still awaited. The file's place
@@ -49,7 +52,7 @@ pub(super) fn purge(
 ) -> Result<Page, SqliteError> {
     database.place.is_kept()?;
     let snapshot = database.handle.snapshot(&awaited)?;
-    let (keys, next) = database.keys(after)?;
+    let Listed { keys, next } = database.keys(after)?;
     let mut due = Vec::new();
     for key in keys {
         if let Some(record) = readable(database, &key, &awaited)?
@@ -104,8 +107,7 @@ fn readable(
 }
 
 impl Database {
-    /// The next few keys, and the last one if more may follow.
-    fn keys(&self, after: &str) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+    fn keys(&self, after: &str) -> Result<Listed, SqliteError> {
         let names =
             self.handle.connection.prepare_cached(PAGE).and_then(|mut page| {
                 page.query_map(params![after, ROWS], |row| row.get(0))?.collect()
@@ -113,6 +115,6 @@ impl Database {
         let names: Vec<String> = names.map_err(|error| self.handle.failed(error))?;
         let next = names.last().filter(|_| names.len() == usize::from(ROWS)).cloned();
         // Another key is damage.
-        Ok((names.iter().filter_map(|name| Key::new(name).ok()).collect(), next))
+        Ok(Listed { keys: names.iter().filter_map(|name| Key::new(name).ok()).collect(), next })
     }
 }

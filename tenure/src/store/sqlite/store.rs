@@ -8,7 +8,7 @@ use futures_core::Stream;
 
 use super::config::SqliteConfig;
 use super::error::SqliteError;
-use super::purge::Page;
+use super::purge::{Listed, Page};
 use super::waiting::Waits;
 use super::worker::Worker;
 use crate::store::{
@@ -72,8 +72,8 @@ impl Store for Sqlite {
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
         let (mut all, mut after) = (BTreeSet::new(), Some(String::new()));
         while let Some(place) = after {
-            let (some, next) = self.0.keys(place).await?;
-            all.extend(some);
+            let Listed { keys, next } = self.0.keys(place).await?;
+            all.extend(keys);
             after = next;
         }
         Ok(all)

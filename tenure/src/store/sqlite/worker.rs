@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::config::SqliteConfig;
 use super::database::Database;
 use super::error::SqliteError;
-use super::purge::{Page, keys, purge};
+use super::purge::{Listed, Page, keys, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::waiting::{Poller, Waiting};
@@ -53,7 +53,7 @@ struct Purge {
 /// One step of a listing.
 struct Keys {
     after: String,
-    answer: oneshot::Sender<Result<(Vec<Key>, Option<String>), SqliteError>>,
+    answer: oneshot::Sender<Result<Listed, SqliteError>>,
 }
 
 /// The handle of the thread, which is started with the first task and ends with the last handle.
@@ -82,11 +82,8 @@ impl Worker {
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
-    /// The elections of the next few rows after that key, and where the next step begins.
-    pub(super) async fn keys(
-        &self,
-        after: String,
-    ) -> Result<(Vec<Key>, Option<String>), SqliteError> {
+    /// The elections of the next few rows after that key.
+    pub(super) async fn keys(&self, after: String) -> Result<Listed, SqliteError> {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Keys(Keys { after, answer }))?;
         answered.await.unwrap_or(Err(SqliteError::NoThread))
