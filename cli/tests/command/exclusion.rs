@@ -1,5 +1,6 @@
 //! Of two hosts, one runs its command at a time.
 
+use std::any::Any;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -16,28 +17,41 @@ pub(crate) const TTL: Duration = Duration::from_secs(2);
 pub(crate) struct Election {
     pub(crate) place: Place,
     pub(crate) journal: Journal,
-    redis: Option<RedisServer>,
+    /// The store's URL, and its server.
+    server: Option<(String, Box<dyn Any + Send + Sync>)>,
 }
 
 impl Election {
     pub(crate) fn in_a_file() -> Self {
         let place = Place::new();
         let journal = Journal(place.file("journal"));
-        Self { place, journal, redis: None }
+        Self { place, journal, server: None }
     }
 
     pub(crate) fn at_redis() -> Self {
-        Self { redis: Some(RedisServer::start().unwrap()), ..Self::in_a_file() }
+        let server = RedisServer::start().unwrap();
+        Self::at(server.url(), server)
+    }
+
+    pub(crate) fn at(url: impl Into<String>, server: impl Any + Send + Sync) -> Self {
+        Self { server: Some((url.into(), Box::new(server))), ..Self::in_a_file() }
+    }
+
+    /// `tenure`, with the store that is meant.
+    pub(crate) fn tenure(&self) -> Command {
+        let mut command = self.place.tenure();
+        command.env("TENURE_TTL", format!("{}ms", TTL.as_millis()));
+        if let Some((url, _)) = &self.server {
+            command.env("TENURE_STORE", url);
+        }
+        command
     }
 
     /// `tenure run`, with options of its own and of the command.
     pub(crate) fn command(&self, options: &[&str], kind: &[&str]) -> Command {
-        let mut command = self.place.tenure();
-        command.env("TENURE_TTL", format!("{}ms", TTL.as_millis())).args(["run", "job"]);
-        if let Some(redis) = &self.redis {
-            command.env("TENURE_STORE", redis.url());
-        }
-        command.args(options).arg("--").arg(example("alive")).arg(&self.journal.0).args(kind);
+        let mut command = self.tenure();
+        command.args(["run", "job"]).args(options);
+        command.arg("--").arg(example("alive")).arg(&self.journal.0).args(kind);
         command
     }
 
@@ -116,10 +130,11 @@ fn waiting_hosts_run_nothing() {
 fn redis_that_is_cut_off_ends_the_command() {
     use tenure_servers::{Flow, Proxy};
 
-    let election = Election::at_redis();
+    let server = RedisServer::start().unwrap();
+    let address = ([127, 0, 0, 1], server.port()).into();
+    let election = Election::at(server.url(), server);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = ([127, 0, 0, 1], election.redis.as_ref().unwrap().port()).into();
-    let proxy = runtime.block_on(Proxy::start(server)).unwrap();
+    let proxy = runtime.block_on(Proxy::start(address)).unwrap();
     let url = format!("redis://127.0.0.1:{}", proxy.port());
     let mut cut =
         Host::start(election.command(&[], &["ignore-term", "fork"]).env("TENURE_STORE", url));

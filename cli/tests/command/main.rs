@@ -1,4 +1,4 @@
-//! The command `tenure` as its users run it: real processes, a file of SQLite, and a Redis server.
+//! The command `tenure` as its users run it: real processes, a file of SQLite, and real servers.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
@@ -18,4 +18,5 @@ mod readers;
 mod run;
 mod services;
 mod sidecar;
+mod stores;
 mod terminal;

@@ -1,0 +1,77 @@
+//! A day with the command, at each kind of server.
+
+use nix::sys::signal::Signal;
+use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer};
+
+use super::exclusion::Election;
+use super::hosts::Host;
+
+/// What a command says, and its status.
+fn says(election: &Election, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = election.tenure().args(arguments).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+fn a_day(election: &Election) {
+    assert_eq!(says(election, &["status", "job"]), (Some(1), "job: nobody leads\n".to_owned()));
+    let start = |name| Host::start(&mut election.command(&["--name", name], &[]));
+    let leads = |name| {
+        let (status, said) = says(election, &["status", "job", "--wait-for", name]);
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.starts_with(&format!("job: {name} leads, token ")), "{said}");
+    };
+    let mut first = start("host-a");
+    let token = election.journal.next_after(0).token;
+    leads("host-a");
+    let mut second = start("host-b");
+    let handover = ["handover", "job", "--to", "host-b", "--timeout", "60s"];
+    let (status, said) = says(election, &handover);
+    assert_eq!(status, Some(0), "{said}");
+    let token = election.journal.next_after(token).token;
+    leads("host-b");
+    let (status, said) = says(election, &["status", "--all"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.starts_with("job: host-b leads, token ") && said.lines().count() == 1, "{said}");
+    second.signal(Signal::SIGTERM);
+    assert_eq!(second.ends(), Some(128 + 15), "as its command");
+    election.journal.next_after(token);
+    leads("host-a");
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.ends(), Some(128 + 15), "as its command");
+    let (status, said) = says(election, &["status", "job", "--wait-for", "none"]);
+    assert_eq!(status, Some(0), "{said}");
+    election.journal.assert_excluded(3);
+}
+
+#[test]
+fn a_day_with_a_file() {
+    a_day(&Election::in_a_file());
+}
+
+#[test]
+fn a_day_with_redis() {
+    a_day(&Election::at_redis());
+}
+
+#[test]
+fn a_day_with_postgres() {
+    let server = PostgresServer::start().unwrap();
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port());
+    a_day(&Election::at(url, server));
+}
+
+#[test]
+fn a_day_with_etcd() {
+    let server = EtcdServer::start().unwrap();
+    let url = format!("etcd://127.0.0.1:{}?election_timeout_ms=200", server.port());
+    a_day(&Election::at(url, server));
+}
+
+#[test]
+fn a_day_with_kubernetes() {
+    let server = KubeApiServer::start().unwrap();
+    let kubeconfig = server.kubeconfig(server.admin_token()).unwrap();
+    let url = format!("kubernetes:///default?kubeconfig={}", kubeconfig.display());
+    a_day(&Election::at(url, server));
+}
