@@ -34,7 +34,7 @@ impl Limits {
         if margin < MARGIN_LEAST {
             return Err(Failure::usage(format!(
                 "the stop margin is {margin:?}, and a command needs at least {MARGIN_LEAST:?} to be killed in: set \
-                 TENURE_STOP_MARGIN to {MARGIN_LEAST:?}, or TENURE_TTL to 1s or more"
+                 TENURE_STOP_MARGIN to {MARGIN_LEAST:?}, or a longer TENURE_TTL"
             )));
         }
         // A healthy leader renews long before it must. The command is asked to end once two attempts have failed.

@@ -17,6 +17,7 @@ pub(crate) const TTL: Duration = Duration::from_secs(2);
 pub(crate) struct Election {
     pub(crate) place: Place,
     pub(crate) journal: Journal,
+    pub(crate) ttl: Duration,
     /// The store's URL, and its server.
     server: Option<(String, Box<dyn Any + Send + Sync>)>,
 }
@@ -25,7 +26,7 @@ impl Election {
     pub(crate) fn in_a_file() -> Self {
         let place = Place::new();
         let journal = Journal(place.file("journal"));
-        Self { place, journal, server: None }
+        Self { place, journal, ttl: TTL, server: None }
     }
 
     pub(crate) fn at_redis() -> Self {
@@ -40,7 +41,7 @@ impl Election {
     /// `tenure`, with the store that is meant.
     pub(crate) fn tenure(&self) -> Command {
         let mut command = self.place.tenure();
-        command.env("TENURE_TTL", format!("{}ms", TTL.as_millis()));
+        command.env("TENURE_TTL", format!("{}ms", self.ttl.as_millis()));
         if let Some((url, _)) = &self.server {
             command.env("TENURE_STORE", url);
         }
