@@ -122,7 +122,6 @@ const LIST: &[(&str, Known)] = &[
         Shorter("100000000", "40"),
     ),
     ("tenure-sim run --engine model --runs 20000", Shorter("20000", "2")),
-    ("tenure-sim run --engine model", FEW),
     ("tenure-sim run --faults drift,pause --seed 7 --runs 50", Shorter("50", "2")),
     (
         "tenure-sim run --report campaign.html --compare compare.json --mutants mutants.json",
@@ -141,7 +140,6 @@ const LIST: &[(&str, Known)] = &[
         RunBy("sim/tests/campaign/shrink.rs", "[\"sweep\", \"--seeds\", \"1\", \"--everything\", "),
     ),
     ("tenure-sim sweep --pairs", Shorter("sweep", "sweep --runs 20")),
-    ("tenure-sim sweep --pairs --seeds 1", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan plan.json --seeds 20", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan-out failed.json", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim tolerance", RunBy("scripts/check", " simulator tolerance\n")),
