@@ -45,10 +45,6 @@ const LIST: &[(&str, Known)] = &[
         REAL,
     ),
     (
-        "cargo run --release -p tenure-sim --features real -- run --engine real --store redis --runs 60 --jobs 8",
-        REAL,
-    ),
-    (
         "cargo run --release -p tenure-sim --features real -- situations --engine real --store redis --jobs 10",
         NotRun("it takes minutes with real servers, and people read its result"),
     ),
