@@ -109,8 +109,6 @@ const LIST: &[(&str, Known)] = &[
         Shorter("out/drift-breaks", "plan"),
     ),
     ("tenure-sim replay --plan docs/pictures/handover.json --svg handover.svg", PICTURE),
-    ("tenure-sim replay --plan docs/pictures/pause.json --svg pause.svg", PICTURE),
-    ("tenure-sim replay --plan docs/pictures/store-loss.json --svg store-loss.svg", PICTURE),
     ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
     ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
     (
