@@ -64,7 +64,6 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("tenure-sim mutants", MUTANTS),
     ("tenure-sim mutants --engine audit", MUTANTS),
-    ("tenure-sim mutants --format json", MUTANTS),
     ("tenure-sim mutants --format json > mutants.json", MUTANTS),
     (
         "for i in $(seq \"$n\"); do ssh \"machine-$i\" tenure-sim run --engine model --runs 10000000 --shard \
