@@ -110,11 +110,6 @@ const LIST: &[(&str, Known)] = &[
     ("tenure-sim replay --plan docs/pictures/handover.json --svg handover.svg", PICTURE),
     ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
     ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
-    (
-        "tenure-sim run --engine model --runs 100000000 --format json --shard \"$((JOB_COMPLETION_INDEX + 1))/20\"",
-        Shorter("100000000", "40"),
-    ),
-    ("tenure-sim run --engine model --runs 20000", Shorter("20000", "2")),
     ("tenure-sim run --faults drift,pause --seed 7 --runs 50", Shorter("50", "2")),
     (
         "tenure-sim run --report campaign.html --compare compare.json --mutants mutants.json",
