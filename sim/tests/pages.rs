@@ -70,7 +70,7 @@ const LIST: &[(&str, Known)] = &[
          \"$i/$n\" --format json > \"shard-$i.json\" & done",
         NotRun("it needs machines of the user's"),
     ),
-    ("nice -n 19 tenure-sim exhaust --drift all", EXHAUST),
+    ("tenure-sim exhaust --drift all", EXHAUST),
     ("tenure-sim exhaust", EXHAUST),
     ("tenure-sim exhaust --drift ends", EXHAUST),
     ("tenure-sim exhaust --horizon any --candidates 1", EXHAUST),
