@@ -5,7 +5,7 @@
 //! that both meet the same machine. Criterion's own figures are printed too; they are for looking, not
 //! for judging.
 //!
-//! How to run what, and how to read it, is in `bench/README.md`.
+//! How to run what, and how to read it, is in `bench/README.md`, the figures in `docs/performance.md`.
 
 mod chart;
 mod comparison;

@@ -45,10 +45,6 @@ const LIST: &[(&str, Known)] = &[
         REAL,
     ),
     (
-        "cargo run --release -p tenure-sim --features real -- run --engine real --store redis --runs 60 --jobs 8",
-        REAL,
-    ),
-    (
         "cargo run --release -p tenure-sim --features real -- situations --engine real --store redis --jobs 10",
         NotRun("it takes minutes with real servers, and people read its result"),
     ),
@@ -68,14 +64,13 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("tenure-sim mutants", MUTANTS),
     ("tenure-sim mutants --engine audit", MUTANTS),
-    ("tenure-sim mutants --format json", MUTANTS),
     ("tenure-sim mutants --format json > mutants.json", MUTANTS),
     (
         "for i in $(seq \"$n\"); do ssh \"machine-$i\" tenure-sim run --engine model --runs 10000000 --shard \
          \"$i/$n\" --format json > \"shard-$i.json\" & done",
         NotRun("it needs machines of the user's"),
     ),
-    ("nice -n 19 tenure-sim exhaust --drift all", EXHAUST),
+    ("tenure-sim exhaust --drift all", EXHAUST),
     ("tenure-sim exhaust", EXHAUST),
     ("tenure-sim exhaust --drift ends", EXHAUST),
     ("tenure-sim exhaust --horizon any --candidates 1", EXHAUST),
@@ -113,16 +108,8 @@ const LIST: &[(&str, Known)] = &[
         Shorter("out/drift-breaks", "plan"),
     ),
     ("tenure-sim replay --plan docs/pictures/handover.json --svg handover.svg", PICTURE),
-    ("tenure-sim replay --plan docs/pictures/pause.json --svg pause.svg", PICTURE),
-    ("tenure-sim replay --plan docs/pictures/store-loss.json --svg store-loss.svg", PICTURE),
     ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
     ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
-    (
-        "tenure-sim run --engine model --runs 100000000 --format json --shard \"$((JOB_COMPLETION_INDEX + 1))/20\"",
-        Shorter("100000000", "40"),
-    ),
-    ("tenure-sim run --engine model --runs 20000", Shorter("20000", "2")),
-    ("tenure-sim run --engine model", FEW),
     ("tenure-sim run --faults drift,pause --seed 7 --runs 50", Shorter("50", "2")),
     (
         "tenure-sim run --report campaign.html --compare compare.json --mutants mutants.json",
@@ -141,7 +128,6 @@ const LIST: &[(&str, Known)] = &[
         RunBy("sim/tests/campaign/shrink.rs", "[\"sweep\", \"--seeds\", \"1\", \"--everything\", "),
     ),
     ("tenure-sim sweep --pairs", Shorter("sweep", "sweep --runs 20")),
-    ("tenure-sim sweep --pairs --seeds 1", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan plan.json --seeds 20", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan-out failed.json", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim tolerance", RunBy("scripts/check", " simulator tolerance\n")),

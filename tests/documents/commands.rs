@@ -68,7 +68,6 @@ const LIST: &[(&str, Known)] = &[
     ("tenure doctor", OF_THE_COMMAND),
     ("tenure doctor --store-file store.url", OF_THE_COMMAND),
     ("tenure doctor --json", OF_THE_COMMAND),
-    ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",
         NEXTEST,
@@ -129,16 +128,6 @@ const LIST: &[(&str, Known)] = &[
     (
         "jq -c 'select(.event.leads? or .event[\"leads-no-more\"]?)' run.jsonl",
         RunBy("sim/tests/pages.rs", "\"jq \""),
-    ),
-    (
-        "until kubectl get job tenure-sim --output jsonpath='{.status.conditions[*].type}' | grep -qwE \
-         'Complete|Failed'; do sleep 10; done",
-        CLUSTER,
-    ),
-    (
-        "for pod in $(kubectl get pods --selector app=tenure-sim --output name); do kubectl logs \"$pod\" | \
-         grep '^{' > \"shard-${pod##*-}.json\" done",
-        CLUSTER,
     ),
 ];
 

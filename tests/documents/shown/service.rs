@@ -1,4 +1,4 @@
-//! Code of docs/simulating-your-code.md.
+//! Code of docs/simulating-your-service.md.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

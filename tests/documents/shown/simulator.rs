@@ -1,4 +1,4 @@
-//! Code of docs/audit.md, docs/report.md and docs/shrinking.md.
+//! Code of docs/audit.md, docs/report.md and docs/simulation/searches.md.
 
 use redis::aio::MultiplexedConnection;
 use tenure::fence::redis::TakenOver;
