@@ -158,7 +158,7 @@ pub trait Store: Send + Sync + 'static {
     /// delayed for longer than the age may be granted the lease. No candidate learns of that grant, so none leads
     /// until its TTL is over. With an age of an hour or more, a delay that long needs a server that was stopped while
     /// it held the request. Two leaders, or a token that does not rise, are not possible: the next token is above all
-    /// that were deleted. `docs/operations.md` says why.
+    /// that were deleted. `docs/old-records.md` says why.
     ///
     /// It works in small steps with pauses between, so that other requests do not wait for it; a large store takes
     /// minutes. It may be given up at any time, and costs no connection; what was deleted until then stays deleted.
