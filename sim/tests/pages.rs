@@ -232,3 +232,20 @@ fn every_command_on_a_page_runs() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     assert!(shown.len() > 50, "{} commands", shown.len());
 }
+
+/// The last column of the promises names planted bugs and controls; whoever renames one finds it here.
+#[test]
+fn what_promises_were_seen_to_fail_by_exists() {
+    use tenure_sim::evidence::{controls, mutants};
+
+    let page = fs::read_to_string(root().join("docs/guarantees-checked.md")).unwrap();
+    let mutants = mutants::ALL.iter().copied().flatten().map(|mutant| mutant.name);
+    let known: BTreeSet<&str> = mutants.chain(controls::ALL.iter().map(|one| one.name)).collect();
+    let rows = page.lines().filter(|line| line.starts_with("| G"));
+    let last =
+        rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once(" | ").map(|(_, last)| last));
+    let named: Vec<&str> = last.flat_map(|last| last.split('`').skip(1).step_by(2)).collect();
+    let unknown: Vec<_> = named.iter().filter(|name| !known.contains(*name)).collect();
+    assert!(unknown.is_empty(), "neither a planted bug nor a control: {unknown:?}");
+    assert!(named.len() > 20, "{named:?}");
+}
