@@ -22,6 +22,28 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["one-step-down-per-election"],
     },
     Mutant {
+        name: "wish-not-answered",
+        about: "the candidate that is wished for does not ask for the lead",
+        edits: &[Edit {
+            file: "core/src/candidate/campaign.rs",
+            from: "(wished && could).then_some(",
+            to: "(wished && could && record.released).then_some(",
+        }],
+        shows: Shows::Both("hand-over"),
+        caught_by: &["handed-over-to-the-one-that-was-meant"],
+    },
+    Mutant {
+        name: "ask-not-heard",
+        about: "a leader leads on although the candidate that is wished for asks for the lead",
+        edits: &[Edit {
+            file: TENURE,
+            from: "if asked.name != self.name => {",
+            to: "if asked.name != self.name && lease.valid_until < self.now => {",
+        }],
+        shows: Shows::Both("hand-over"),
+        caught_by: &["handed-over-to-the-one-that-was-meant"],
+    },
+    Mutant {
         name: "resign-releases-at-once",
         about: "a resigning leader hands the lease back while work still drains",
         edits: &[Edit {

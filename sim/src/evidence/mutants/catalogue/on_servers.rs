@@ -98,8 +98,10 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the adapter takes a swap that another one has preceded for one that was done",
         edits: &[Edit {
             file: SWAPS,
-            from: "                Swapped::Conflict => tried = Some(version.cloned()),\n",
-            to: "                Swapped::Conflict => return Ok(reply),\n",
+            from: "                Swapped::Conflict if is_known => {}\n                \
+                   Swapped::Conflict => tried = Some(version.cloned()),\n",
+            to: "                Swapped::Conflict if tried.is_some() => tried = Some(version.cloned()),\n                \
+                 Swapped::Conflict => return Ok(reply),\n",
         }],
         shows: Shows::Servers(OnServers { store: "kubernetes", faults: "resign,crash" }),
         caught_by: &["single-leader", "margin-kept"],
