@@ -68,7 +68,9 @@ fn a_day_with_etcd() {
     let server = EtcdServer::start().unwrap();
     let url = format!("etcd://127.0.0.1:{}?election_timeout_ms=200", server.port());
     // Its granularity takes 1.4 s of each lease.
-    a_day(&Election { ttl: Duration::from_secs(4), ..Election::at(url, server) });
+    let mut election = Election::at(url, server);
+    election.ttl = Duration::from_secs(4);
+    a_day(&election);
 }
 
 #[test]
