@@ -164,6 +164,14 @@ fn no_descriptors(at_ms: u64) -> Value {
     serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 2_000, "what": what })
 }
 
+/// Each of both candidates is to lead: one of them does already. A wish for another one takes its place.
+fn hand_overs(at_ms: u64) -> [Value; 2] {
+    [0, 1].map(|to| {
+        let what = serde_json::json!({ "hand-over": { "node": null, "to": to } });
+        serde_json::json!({ "when": { "at_ms": at_ms + 1_500 * to }, "what": what })
+    })
+}
+
 /// The clock of the store's server is put forward, or back if negative.
 pub(super) fn sets_clock(at_ms: u64, by_ms: i64) -> Value {
     let what = serde_json::json!({ "store-clock-step": { "by_ms": by_ms } });
@@ -172,10 +180,13 @@ pub(super) fn sets_clock(at_ms: u64, by_ms: i64) -> Value {
 
 #[test]
 fn acts_at_etcd_members_have_effects() {
+    let [to_one, to_other] = hand_overs(7_800);
     have_effects_on(
         "etcd-cluster",
         &serde_json::json!([
             { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "operator": "kill-member" } },
+            to_one,
+            to_other,
             { "when": { "at_ms": 9_000 }, "for_ms": 900, "what": { "operator": "pause-raft-leader" } },
             { "when": { "at_ms": 11_000 }, "what": { "operator": "move-raft-leader" } },
             no_descriptors(12_000)
@@ -186,10 +197,13 @@ fn acts_at_etcd_members_have_effects() {
 /// Leases are deleted, and the etcd is restored under its server, whichever is first.
 #[test]
 fn acts_at_kubernetes_have_effects() {
+    let [to_one, to_other] = hand_overs(5_700);
     have_effects_on(
         "kubernetes",
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "for_ms": 1_500, "what": { "operator": "revoke-rights" } },
+            to_one,
+            to_other,
             { "when": { "at_ms": 6_500 }, "for_ms": 800, "what": "store-stall" },
             { "when": { "at_ms": 8_000 }, "for_ms": 800, "what": "store-stall" },
             { "when": { "at_ms": 9_500 }, "what": { "operator": "flush-data" } },
@@ -220,10 +234,15 @@ fn acts_at_a_redis_cluster_have_effects() {
 
 #[test]
 fn acts_at_a_file_have_effects() {
-    let delete = serde_json::json!(
-        [{ "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } }]
+    let [to_one, to_other] = hand_overs(8_000);
+    have_effects_on(
+        "sqlite",
+        &serde_json::json!([
+            { "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } },
+            to_one,
+            to_other
+        ]),
     );
-    have_effects_on("sqlite", &delete);
 }
 
 /// Once for longer than a lease, and while the log is deleted and the file is replaced.
@@ -244,11 +263,14 @@ fn a_full_disk_has_effects() {
 
 #[test]
 fn broken_and_slow_connections_have_effects() {
+    let [to_one, to_other] = hand_overs(7_500);
     have_effects_on(
         "redis",
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "what": { "reset": { "node": 0 } } },
             { "when": { "at_ms": 6_000 }, "what": { "half-open": { "node": 0 } } },
+            to_one,
+            to_other,
             {
                 "when": { "at_ms": 9_000 }, "for_ms": 2_000,
                 "what": { "throttle": { "node": 0, "bytes_per_second": 500 } }

@@ -45,6 +45,9 @@ impl Run<'_> {
             }
             // Their processes report the effects.
             What::Process { fault: ProcessFault::Resign, .. } => machine.order(Order::Resign),
+            What::Process { fault: ProcessFault::HandOver { to }, .. } => {
+                machine.order(Order::HandOver { to });
+            }
             What::Process { fault: ProcessFault::Leave, .. } => machine.order(Order::Leave),
             What::Clock { fault: ClockFault::ClockStep { by_ms }, .. } => {
                 machine.order(Order::StepClock { by_ms });

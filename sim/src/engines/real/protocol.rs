@@ -93,6 +93,8 @@ pub(super) enum Order {
     Pass { ticket: u64 },
     /// Hand over.
     Resign,
+    /// Hand over to that node.
+    HandOver { to: usize },
     /// Leave the election.
     Leave,
     /// Take part again.

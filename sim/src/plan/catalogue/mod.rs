@@ -181,7 +181,6 @@ catalogue! {
             53 HandOver { to: usize = 1 } =>
                 Row::moment("hand-over", "the leader is asked to hand over to a certain node")
                     .needs_a_process()
-                    .not_in_real("does not read wishes from the records of stores")
                     .plainer(FaultKind::Resign)
                     .shown_by_its_effect("handed-over-to-the-one-that-was-meant");
             /// The candidate leaves the election, and campaigns again when it ends. In `turmoil` it leaves by `stop()`, by

@@ -38,6 +38,11 @@ pub(super) async fn attend(
                     part.resigns(&process, config);
                 }
             }
+            Order::HandOver { to } => {
+                if let Some(part) = &taking_part {
+                    part.hands_over(to);
+                }
+            }
             Order::Leave => {
                 if let Some(part) = taking_part.take() {
                     part.leaves(&process).await;
@@ -66,8 +71,16 @@ pub(super) async fn attend(
 }
 
 fn builder(elections: &Elections, brief: &Brief, config: Config) -> CandidateBuilder {
-    let name = format!("node-{}", brief.who.node);
-    elections.candidate(key(0)).name(name).config(config).hold_off(config.renew_interval())
+    elections
+        .candidate(key(0))
+        .name(name(brief.who.node))
+        .config(config)
+        .hold_off(config.renew_interval())
+}
+
+/// The name of a node's candidates; beyond the last node, one that nobody has.
+fn name(node: usize) -> String {
+    format!("node-{node}")
 }
 
 struct TakingPart {
@@ -113,6 +126,12 @@ impl TakingPart {
         });
     }
 
+    /// Whether it succeeds is left open: the one that is meant may be down, or away.
+    fn hands_over(&self, to: usize) {
+        let candidate = self.candidate.clone();
+        tokio::spawn(async move { candidate.hand_over(Some(&name(to))).await });
+    }
+
     /// Leaves the election for good, and waits until the driver has removed the candidate.
     async fn leaves(self, process: &Process) {
         let Self { candidate, reports } = self;
@@ -148,6 +167,9 @@ async fn report(
         let resigns = matches!(event, Event::SteppedDown { reason: Reason::Resigned, .. });
         if resigns && !process.is_leaving.load(Ordering::Relaxed) {
             process.took(FaultKind::Resign);
+        }
+        if let Event::SteppedDown { reason: Reason::HandedOver, .. } = event {
+            process.took(FaultKind::HandOver);
         }
         process.record(event);
     }
