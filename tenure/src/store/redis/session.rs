@@ -100,7 +100,14 @@ impl Connector {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
         if let Some(tls) = &self.config.tls {
-            stream = tls.connect(&at.host, stream, &[]).await.map_err(StoreError::of_handshake)?;
+            let silent = self.runtime.sleep_until(opening + self.config.connect_timeout * 4 / 5);
+            stream = tokio::select! {
+                biased;
+                stream = tls.connect(&at.host, stream, &[]) => {
+                    stream.map_err(StoreError::of_handshake)?
+                }
+                () = silent => return Err(silence(at)),
+            };
         }
         let reason = Reason::default();
         let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
@@ -135,6 +142,15 @@ impl Connector {
             targets,
         })
     }
+}
+
+/// A server that speaks unencrypted waits for the end of a line.
+fn silence(at: &Address) -> StoreError {
+    let detail = format!(
+        "{at} has accepted the connection, and has not answered the TLS handshake: perhaps it speaks unencrypted at that \
+         port (redis://)"
+    );
+    StoreError::new(StoreErrorKind::Unreachable, detail)
 }
 
 /// The question whether the server is still there. A refusal is an answer.

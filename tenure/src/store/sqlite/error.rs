@@ -32,7 +32,7 @@ pub enum SqliteError {
     /// The process may not use the file, or may not create those that SQLite needs beside it.
     #[error(
         "no permission for {}: this user must be able to read and write the file and to create others \
-         in its folder",
+         in its folder, which must not be mounted read-only",
         path.display()
     )]
     Denied {
