@@ -15,8 +15,8 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use futures_util::StreamExt;
-use tenure::Observer;
 use tenure::store::redis::{Redis, RedisConfig};
+use tenure::{Elections, Observer};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     println!("listening on {}", listener.local_addr()?);
     let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
     let store = Redis::new(RedisConfig::from_url(&url)?);
-    let leader = follow(Observer::new(store, "service")?);
+    let leader = follow(Elections::new(store).observe("service")?);
     let app = Router::new().fallback(to_the_leader).with_state(leader);
     axum::serve(listener, app).with_graceful_shutdown(tenure::shutdown_signal()?).await?;
     Ok(())

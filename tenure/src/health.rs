@@ -137,11 +137,6 @@ impl Health {
                 }
             }
     }
-
-    /// Whether the candidate led at an instant within the call of [`Candidate::health`].
-    pub fn is_leading(&self) -> bool {
-        matches!(self.role, Role::Leading { .. })
-    }
 }
 
 impl Candidate {

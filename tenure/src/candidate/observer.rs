@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 use super::shown_by;
 use crate::runtime::{Runtime, part_of};
 use crate::shared::{Command, Commands, ObserverId, ask};
-use crate::store::{Incumbent, Key, Request, Store, StoreError};
-use crate::{Elections, Instant, StartError, Token};
+use crate::store::{Incumbent, Key, Request, StoreError};
+use crate::{Instant, Token};
 
 /// A stream of the leaders of one election, with their metadata: for routers and clients that never lead.
 ///
@@ -44,10 +44,10 @@ use crate::{Elections, Instant, StartError, Token};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use futures_util::StreamExt;
-/// use tenure::{Candidate, Observer, store::Memory};
+/// use tenure::{Candidate, Elections, store::Memory};
 ///
 /// let store = Memory::new();
-/// let mut leaders = Observer::new(store.clone(), "api")?;
+/// let mut leaders = Elections::new(store.clone()).observe("api")?;
 /// assert!(matches!(leaders.next().await, Some(Ok(None))));
 ///
 /// let candidate = Candidate::builder(store, "api").metadata("10.0.0.7:8080").start()?;
@@ -64,16 +64,6 @@ pub struct Observer(Pin<Box<dyn FusedStream<Item = Sight> + Send>>);
 type Sight = Result<Option<Incumbent>, StoreError>;
 
 impl Observer {
-    /// Observes the election `key` at that store, with a driver and a connection of its own; see
-    /// [`Elections::observe`] for many elections over one connection. The poll bound and the request timeout are those
-    /// of [`Config::normal`](crate::Config::normal).
-    ///
-    /// # Errors
-    /// If the key is empty or too long, or where no async runtime with timers and I/O runs.
-    pub fn new(store: impl Store, key: impl AsRef<str>) -> Result<Self, StartError> {
-        Elections::new(store).observe(key)
-    }
-
     /// Observes until `over` completes.
     pub(super) fn begin(watch: Watch, over: BoxFuture<'static, ()>) -> Self {
         Self(Box::pin(watch.stream(over).fuse()))

@@ -21,7 +21,7 @@ async fn next_leader(leaders: &mut Observer) -> Incumbent {
 #[tokio::test]
 async fn a_release_is_seen_at_once() {
     let store = Memory::new();
-    let mut leaders = Observer::new(store.clone(), "job").unwrap();
+    let mut leaders = Elections::new(store.clone()).observe("job").unwrap();
     assert_eq!(soon(leaders.next()).await.unwrap().unwrap(), None);
     // Without hints, the observer would look again after most of a minute, or of its poll bound.
     let candidate = |address: &'static str| {
@@ -46,7 +46,7 @@ async fn a_release_is_seen_at_once() {
 async fn renewals_are_no_items() {
     let store = Memory::new();
     let _leader = start(&store, "only");
-    let mut leaders = Observer::new(store, "job").unwrap();
+    let mut leaders = Elections::new(store).observe("job").unwrap();
     next_leader(&mut leaders).await;
     let quiet = tokio::time::timeout(quick().ttl() * 2, leaders.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
@@ -58,7 +58,7 @@ async fn a_crashed_leader_ends_with_its_lease() {
     let (_leader, driver) =
         Candidate::builder(store.clone(), "job").config(quick()).build().unwrap();
     let driving = tokio::spawn(driver.run());
-    let mut leaders = Observer::new(store, "job").unwrap();
+    let mut leaders = Elections::new(store).observe("job").unwrap();
     let seen = next_leader(&mut leaders).await;
     // No hint, and far below the poll bound.
     driving.abort();
@@ -141,6 +141,6 @@ async fn dropped_streams_drop_no_call() {
 
 #[tokio::test]
 async fn a_key_that_cannot_be_is_refused() {
-    let error = Observer::new(Memory::new(), "").unwrap_err();
+    let error = Elections::new(Memory::new()).observe("").unwrap_err();
     assert!(matches!(error, StartError::Limit(_)), "{error}");
 }

@@ -116,7 +116,7 @@ impl Router {
 
 /// As on the page. It runs for as long as the stream does.
 async fn route(store: Memory, router: &mut Router) -> Outcome {
-    let mut leaders = tenure::Observer::new(store, "api")?;
+    let mut leaders = tenure::Elections::new(store).observe("api")?;
     while let Some(seen) = leaders.next().await {
         match seen {
             Ok(Some(leader)) => router.send_to(&leader.metadata),
