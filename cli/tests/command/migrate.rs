@@ -15,20 +15,20 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
     server.sql("CREATE ROLE app LOGIN").unwrap();
     server.sql("REVOKE ALL ON SCHEMA public FROM PUBLIC").unwrap();
     let (owner, app) = (url(&server, "postgres"), url(&server, "app"));
-    let leads = || {
-        let run = ["run", "job", "--store", &app, "--wait", "20s", "--", "true"];
+    let leads = |within| {
+        let run = ["run", "job", "--store", &app, "--wait", within, "--", "true"];
         let mut command = place.tenure();
         let output = command.env("TENURE_TTL", "1s").args(run).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (status, said) = leads();
+    let (status, said) = leads("2s");
     assert_eq!(status, 69, "{said}");
 
     let printed = place.output(&["migrate", "--store", &owner, "--grant", "app"]);
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains("CREATE TABLE IF NOT EXISTS \"tenure\".\"leases\""), "{printed}");
     assert!(printed.contains("TO \"app\""), "{printed}");
-    assert_eq!(leads().0, 69, "that alone has changed nothing");
+    assert_eq!(leads("2s").0, 69, "that alone has changed nothing");
 
     let apply = ["migrate", "--store", &owner, "--grant", "app", "--apply"];
     // It may be run again.
@@ -36,7 +36,7 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
         let output = place.output(&apply);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let (status, said) = leads();
+    let (status, said) = leads("60s");
     assert_eq!(status, 0, "{said}");
 }
 

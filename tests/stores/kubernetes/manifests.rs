@@ -120,6 +120,10 @@ async fn each_right_is_needed() {
             continue;
         }
         assert!(matches!(acquired, Ok(Reply::Granted { .. })), "{missing:?}: {acquired:?}");
+        // Candidates need no list.
+        let error = store.keys().await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
+        assert!(error.to_string().contains("list"), "{error}");
         let hints = || Box::pin(store.hints(Watched::only([job(number)])));
         if missing.is_some() {
             let silent = tokio::time::timeout(Duration::from_secs(2), hints().next()).await;

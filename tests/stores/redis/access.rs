@@ -82,16 +82,22 @@ over_both_clients! {
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
     }
 
-    async fn purging_needs_more_rights(client: Client) {
+    async fn purging_and_listing_need_more_rights(client: Client) {
         let server = server();
         let_in(&server, &RIGHTS);
         let store = store(client, &server);
         granted(&store, acquire(1, None)).await;
-        let error = soon(store.purge(Duration::ZERO)).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
-        assert!(error.to_string().contains("to purge, the user needs +scan and +del"), "{error}");
+        let purged = soon(store.purge(Duration::ZERO)).await.map(drop);
+        for refused in [purged, soon(store.keys()).await.map(drop)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
+            assert!(error.to_string().contains("a listing needs +scan, and a purge +scan and +del"), "{error}");
+        }
+        let again = || client.store(as_app(local(server.port())));
+        let_in(&server, &[&RIGHTS[..], &["+scan"]].concat());
+        assert_eq!(soon(again().keys()).await.unwrap().len(), 1);
         let_in(&server, &[&RIGHTS[..], &["+scan", "+del"]].concat());
-        let store = client.store(as_app(local(server.port())));
+        let store = again();
         assert_eq!(soon(store.purge(Duration::ZERO)).await.unwrap(), 0);
     }
 }
