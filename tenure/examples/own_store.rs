@@ -14,8 +14,7 @@ use tenure::{Candidate, Tenure};
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, NoTls, Row, types::ToSql};
 
-const TABLE: &str =
-    "CREATE TABLE IF NOT EXISTS kept (key text PRIMARY KEY, value bytea, version uuid)";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS kept (key text UNIQUE, value bytea, version uuid)";
 const GET: &str = "SELECT value, version::text FROM kept WHERE key = $1";
 // Versions are random, so that none occurs twice, whatever backup is restored.
 const CREATE: &str = "INSERT INTO kept VALUES ($1, $2, gen_random_uuid()) ON CONFLICT DO NOTHING \
@@ -88,6 +87,7 @@ async fn main() -> anyhow::Result<()> {
     let [_, address, key] = &std::env::args().collect::<Vec<_>>()[..] else {
         anyhow::bail!("usage: own_store ADDRESS KEY");
     };
+    tracing_subscriber::fmt().init();
     let table = Table { address: address.clone(), client: Mutex::new(None) };
     let candidate = Candidate::builder(CasStore::new(table), key.as_str()).start()?;
     let work = async |tenure: Tenure| {

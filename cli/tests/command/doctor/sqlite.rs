@@ -88,7 +88,7 @@ fn without_shared_memory() -> Planted {
         // Until the folder goes.
         while path.parent().is_some_and(Path::exists) {
             let _ = fs::remove_file(&path);
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     });
     planted
