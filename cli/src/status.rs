@@ -32,7 +32,7 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
         Some(name) => (Wanted::Name(name), Duration::MAX),
     };
     let within = options.timeout.unwrap_or(default);
-    // Of a few, the bound is one for all.
+    // At the same time, so that a few elections take no longer than one.
     let looks = keys.iter().map(|key| {
         let elections = &elections;
         async move { Ok((key, look(elections.observe(key)?, wanted, within).await)) }

@@ -233,7 +233,7 @@ fn every_command_on_a_page_runs() {
     assert!(shown.len() > 50, "{} commands", shown.len());
 }
 
-/// The last column of the promises names planted bugs and controls; whoever renames one finds it here.
+/// The last column of the promises names planted bugs and controls by the names that the catalogue has.
 #[test]
 fn what_promises_were_seen_to_fail_by_exists() {
     use tenure_sim::evidence::{controls, mutants};

@@ -173,7 +173,8 @@ pub trait Store: Send + Sync + 'static {
     }
 
     /// The elections of this store's prefix, table or file that have a record: those that have or had a leader, and were
-    /// not [purged](Self::purge). For people and tools, as no candidate needs it. It works in small steps like a purge, so
+    /// not [purged](Self::purge). Kubernetes, buckets and other stores over `Cas` also have those that a candidate
+    /// has only asked about. For people and tools, as no candidate needs it. It works in small steps like a purge, so
     /// elections that begin or end meanwhile may be missing.
     ///
     /// # Errors
