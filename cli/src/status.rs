@@ -1,12 +1,12 @@
 //! `tenure status`.
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt;
 use serde_json::json;
-use tenure::store::{Incumbent, StoreError};
-use tenure::{Elections, Observer, StartError};
+use tenure::store::{Incumbent, Store, StoreError, Wish};
+use tenure::{Elections, Observer, StartError, Token};
 
 use crate::args::Status;
 use crate::exit::{Failure, NOBODY, UNKNOWN};
@@ -18,12 +18,16 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 const LISTS_WITHIN: Duration = Duration::from_secs(60);
 /// How many elections are looked at at once.
 const AT_ONCE: usize = 256;
+/// The largest token that is a time, in microseconds since 1970.
+const LATEST: u64 = 1 << 52;
 
 pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
-    let elections = Elections::new(place::store(&options.at)?);
+    let store = place::store(&options.at)?;
+    let form = Form { json: options.json, tells_since: !store.traits().ends_leases };
+    let elections = Elections::new(store);
     let keys = if options.all { all(&elections, options).await? } else { options.keys.clone() };
     if options.watch {
-        return watch(&elections, &keys, options).await;
+        return watch(&elections, &keys, form).await;
     }
     let (wanted, default) = match options.wait_for.as_deref() {
         None => (Wanted::Anything, ANSWERS_WITHIN),
@@ -42,7 +46,7 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
     while let Some(look) = looks.next().await {
         let (key, look): (_, Look) = look.map_err(|error: StartError| Failure::from(error))?;
         // A reader that has gone needs no more.
-        let _ = look.print(key, options.json);
+        let _ = look.print(key, form);
         status = status.max(Some(look.status(wanted)));
     }
     Ok(status.unwrap_or(NOBODY))
@@ -59,7 +63,7 @@ async fn all(elections: &Elections, options: &Status) -> Result<Vec<String>, Fai
 }
 
 /// Prints what changes, until a signal or the reader's end.
-async fn watch(elections: &Elections, keys: &[String], options: &Status) -> Result<u8, Failure> {
+async fn watch(elections: &Elections, keys: &[String], form: Form) -> Result<u8, Failure> {
     let observed = keys.iter().map(|key| {
         let sights = elections.observe(key)?;
         Ok(sights.map(move |sight| (key, Look::of(sight))).boxed())
@@ -67,11 +71,27 @@ async fn watch(elections: &Elections, keys: &[String], options: &Status) -> Resu
     let observed: Result<Vec<_>, Failure> = observed.collect();
     let mut looks = futures_util::stream::select_all(observed?);
     while let Some((key, look)) = looks.next().await {
-        if look.print(key, options.json).is_err() {
+        if look.print(key, form).is_err() {
             break;
         }
     }
     Ok(0)
+}
+
+/// How a line is written.
+#[derive(Clone, Copy)]
+struct Form {
+    json: bool,
+    /// A token is the store's clock at the grant, but where the server ends leases.
+    tells_since: bool,
+}
+
+impl Form {
+    fn since(self, token: Token) -> Option<String> {
+        let micros = Some(token.get()).filter(|micros| self.tells_since && *micros <= LATEST)?;
+        let granted: SystemTime = UNIX_EPOCH + Duration::from_micros(micros);
+        Some(humantime::format_rfc3339_seconds(granted).to_string())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -128,8 +148,8 @@ impl Look {
         }
     }
 
-    fn print(&self, key: &str, as_json: bool) -> io::Result<()> {
-        let line = if as_json { self.json(key) } else { self.words(key) };
+    fn print(&self, key: &str, form: Form) -> io::Result<()> {
+        let line = if form.json { self.json(key, form) } else { self.words(key, form) };
         writeln!(io::stdout(), "{line}")
     }
 
@@ -143,28 +163,33 @@ impl Look {
         }
     }
 
-    fn json(&self, key: &str) -> String {
+    fn json(&self, key: &str, form: Form) -> String {
         let line = match self {
-            Self::Leader(leader) => json!({ "key": key, "leader": leader }),
+            Self::Leader(leader) => {
+                json!({ "key": key, "leader": leader, "since": form.since(leader.token) })
+            }
             Self::Nobody => json!({ "key": key, "leader": null }),
             Self::Unknown(error) => json!({ "key": key, "error": error }),
         };
         line.to_string()
     }
 
-    fn words(&self, key: &str) -> String {
-        match self {
-            Self::Leader(leader) => {
-                let Incumbent { name, token, ttl, renewed_ago, .. } = leader;
-                let metadata = String::from_utf8_lossy(&leader.metadata);
-                let metadata =
-                    if metadata.is_empty() { String::new() } else { format!(", {metadata}") };
-                format!(
-                    "{key}: {name} leads, token {token}, renewed {renewed_ago:.1?} ago, ttl {ttl:?}{metadata}"
-                )
-            }
-            Self::Nobody => format!("{key}: nobody leads"),
-            Self::Unknown(error) => format!("{key}: not known: {error}"),
-        }
+    fn words(&self, key: &str, form: Form) -> String {
+        let Incumbent { name, token, ttl, renewed_ago, wanted, metadata, .. } = match self {
+            Self::Leader(leader) => leader,
+            Self::Nobody => return format!("{key}: nobody leads"),
+            Self::Unknown(error) => return format!("{key}: not known: {error}"),
+        };
+        let since = form.since(*token).map_or_else(String::new, |since| format!(" since {since}"));
+        let wanted = match wanted {
+            None => "",
+            Some(Wish::Anybody) => ", another candidate is wanted",
+            Some(Wish::Name(_)) => ", the candidate of another name is wanted",
+        };
+        let metadata = Some(String::from_utf8_lossy(metadata)).filter(|text| !text.is_empty());
+        let metadata = metadata.map_or_else(String::new, |text| format!(", {text}"));
+        format!(
+            "{key}: {name} leads{since}, token {token}, renewed {renewed_ago:.1?} ago, ttl {ttl:?}{wanted}{metadata}"
+        )
     }
 }

@@ -284,8 +284,8 @@ mod tests {
         let following = |remaining| {
             let (holder, metadata) = (HolderId::from_bits(1), bytes::Bytes::new());
             let (token, name) = (Token::FIRST, "leader".to_owned());
-            let (ttl, renewed_ago) = (remaining, Duration::ZERO);
-            let incumbent = Incumbent { token, holder, name, metadata, ttl, renewed_ago };
+            let (ttl, renewed_ago, wanted) = (remaining, Duration::ZERO, None);
+            let incumbent = Incumbent { token, holder, name, metadata, ttl, renewed_ago, wanted };
             Role::Following { incumbent, unchanged: Duration::ZERO, elapsed: Duration::ZERO }
         };
         let watching = |remaining| Role::Watching { remaining };

@@ -30,7 +30,7 @@ fn status_says_who_leads() {
     assert_eq!((&lines[0]["key"], &lines[0]["leader"]["name"]), (&"job".into(), &"host-a".into()));
     assert_eq!((&lines[1]["key"], &lines[1]["leader"]), (&"other".into(), &Value::Null));
     let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
-    assert!(words.starts_with("job: host-a leads, token "), "{words}");
+    assert!(words.starts_with("job: host-a leads since "), "{words}");
     host.signal(Signal::SIGTERM);
     host.ends();
     assert_eq!(place.status(&["status", "job", "--wait-for", "none"]), 0);
@@ -85,7 +85,7 @@ fn status_watches_changes() {
     assert_eq!(both, BTreeSet::from(["job", "other"].map(|key| format!("{key}: nobody leads"))));
     let mut host = leads(&place, "host-a", &[]);
     let line = next();
-    assert!(line.starts_with("job: host-a leads, token "), "{line}");
+    assert!(line.starts_with("job: host-a leads since "), "{line}");
     host.signal(Signal::SIGTERM);
     host.ends();
     assert_eq!(next(), "job: nobody leads");
@@ -100,14 +100,26 @@ fn handover_names_the_next_leader() {
     let start = |name| Host::start(&mut election.command(&["--name", name], &[]));
     let first = start("host-a");
     let leader = election.journal.next_after(0);
-    let nobody = place.output(&["handover", "job", "--to", "host-z", "--timeout", "1s"]);
-    assert_eq!(nobody.status.code(), Some(75));
+    let wanted = || {
+        let shown = place.output(&["status", "job", "--json"]).stdout;
+        let shown: Value = serde_json::from_slice(&shown).unwrap();
+        shown["leader"]["wanted"].clone()
+    };
+    assert_eq!(wanted(), Value::Null);
+    let mut handover = place.tenure();
+    let mut handover =
+        Host::start(handover.args(["handover", "job", "--to", "host-z", "--timeout", "10s"]));
+    wait_until("a wish", || wanted().as_str().is_some_and(|digest| digest.len() == 32));
+    let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
+    assert!(words.contains(", the candidate of another name is wanted"), "{words}");
+    assert_eq!(handover.ends(), Some(75));
+    assert_eq!(wanted(), Value::Null, "it was taken back");
     let others = [start("host-b"), start("host-c")];
     let handover = place.output(&["handover", "job", "--to", "host-c", "--timeout", "60s"]);
     assert_eq!(handover.status.code(), Some(0), "{}", String::from_utf8_lossy(&handover.stderr));
     let next = election.journal.next_after(leader.token);
     let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
-    assert!(words.starts_with("job: host-c leads"), "{words}");
+    assert!(words.starts_with("job: host-c leads since "), "{words}");
     assert!(next.token > leader.token);
     election.journal.assert_excluded(2);
     drop((first, others));

@@ -32,11 +32,11 @@ const BEFORE: &[(&str, i32, &str)] = &[
 ];
 /// While web-1 leads, and web-2 waits.
 const WHILE_LEADING: &[(&str, i32, &str)] = &[
-    ("tenure status nightly", 0, "nightly: web-1 leads, token "),
+    ("tenure status nightly", 0, "nightly: web-1 leads since "),
     ("tenure status nightly other --json", 1, "{\"key\":\"other\",\"leader\":null}"),
     ("tenure status nightly --wait-for leader --timeout 1m", 0, "web-1 leads"),
-    ("timeout 5 tenure status nightly --watch", 124, "nightly: web-1 leads, token "),
-    ("tenure status --all", 1, "nightly: web-1 leads, token "),
+    ("timeout 5 tenure status nightly --watch", 124, "nightly: web-1 leads since "),
+    ("tenure status --all", 1, "nightly: web-1 leads since "),
     ("tenure handover nightly --to web-2", 0, ""),
     ("tenure run nightly --try -- ./job", 75, "web-2 leads"),
 ];

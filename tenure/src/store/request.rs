@@ -218,6 +218,7 @@ impl Shown {
             metadata: profile.map(|profile| profile.metadata().clone()).unwrap_or_default(),
             ttl: record.ttl,
             renewed_ago: self.sight.now.since(record.written),
+            wanted: record.wanted,
         })
     }
 }
@@ -304,23 +305,31 @@ pub struct Incumbent {
     pub ttl: Duration,
     /// How long ago its lease was last renewed, by the store's clock: for people. It is wrong after that clock was set.
     pub renewed_ago: Duration,
+    /// Whom an operator wishes to lead instead, until the next grant.
+    pub wanted: Option<Wish>,
 }
 
-/// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in milliseconds.
+/// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in milliseconds, a
+/// wish as `"anybody"` or the digest of a name.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Incumbent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
 
-        let Self { token, holder, name, metadata, ttl, renewed_ago } = self;
+        let Self { token, holder, name, metadata, ttl, renewed_ago, wanted } = self;
         let millis = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let mut fields = serializer.serialize_struct("Incumbent", 6)?;
+        let mut fields = serializer.serialize_struct("Incumbent", 7)?;
         fields.serialize_field("token", token)?;
         fields.serialize_field("holder", holder)?;
         fields.serialize_field("name", name)?;
         fields.serialize_field("metadata", &String::from_utf8_lossy(metadata))?;
         fields.serialize_field("ttl_ms", &millis(ttl))?;
         fields.serialize_field("renewed_ago_ms", &millis(renewed_ago))?;
+        let wanted = wanted.map(|wish| match wish {
+            Wish::Anybody => "anybody".to_owned(),
+            Wish::Name(name) => name.to_string(),
+        });
+        fields.serialize_field("wanted", &wanted)?;
         fields.end()
     }
 }
