@@ -125,6 +125,7 @@ fn answer(reply: &Reply) -> Answer {
         (b"at", [_, _, Reply::Bulk(stamp), ..]) => {
             Answer::At { past_is_watched: is_watched(stamp) }
         }
+        (b"renewed", []) => Answer::Renewed { past_is_watched: true },
         // After who asks, for how long that one defers, and who is wanted.
         (b"renewed", [_, _, _, Reply::Bulk(stamp), _]) => {
             Answer::Renewed { past_is_watched: is_watched(stamp) }

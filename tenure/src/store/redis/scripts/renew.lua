@@ -7,6 +7,8 @@
 -- A leader renews all the time, so no more is read than must be.
 local written = number(now)
 local answers = {}
+-- The usual answer is one word: with all others, a leader would read six of them at each renewal.
+local nothing_new = {'renewed'}
 for place = 1, (#ARGV - 1) / 5 do
   local key, a = KEYS[place], 5 * place - 5
   local id, stamp = ARGV[a + 3], ARGV[a + 4]
@@ -25,8 +27,10 @@ for place = 1, (#ARGV - 1) / 5 do
     end
     if unwatched(quarantine) then
       answers[place] = {'renewed', asked, defer, wanted, past.stamp, past.longest}
-    else
+    elseif asked ~= '' or wanted ~= '' then
       answers[place] = {'renewed', asked, defer, wanted, '', 0}
+    else
+      answers[place] = nothing_new
     end
   end
 end
