@@ -49,7 +49,6 @@ const LIST: &[(&str, Known)] = &[
         NotRun("it takes minutes with real servers, and people read its result"),
     ),
     ("cargo run --release -p tenure-sim", CAMPAIGN),
-    ("tenure-sim", CAMPAIGN),
     ("tenure-sim --details", Shorter("--details", "--details --runs 2")),
     ("cargo run --release -p tenure-sim -- mutants", MUTANTS),
     ("cargo run --release -p tenure-sim -- mutants --engine model", MUTANTS),
@@ -62,7 +61,6 @@ const LIST: &[(&str, Known)] = &[
         "TMPDIR=/dev/shm cargo run --release -p tenure-sim --features real -- mutants --engine real --bound 600",
         NotRun("it takes half an hour with real servers, and a build of its own"),
     ),
-    ("tenure-sim mutants", MUTANTS),
     ("tenure-sim mutants --engine audit", MUTANTS),
     ("tenure-sim mutants --format json > mutants.json", MUTANTS),
     (
@@ -86,12 +84,9 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("tenure-sim run --engine turmoil --minutes 60", SOAK),
     ("tenure-sim run --engine real --store redis --minutes 240", SOAK),
-    ("tenure-sim compare", Shorter("compare", "compare --runs 1")),
     ("tenure-sim compare --format json > compare.json", Shorter("compare", "compare --runs 1")),
     ("tenure-sim compare --runs 200", Shorter("200", "1")),
     ("tenure-sim compare --runs 200 --format json", Shorter("200", "1")),
-    ("tenure-sim effects", RunBy("sim/tests/effects.rs", "effects::")),
-    ("tenure-sim margin", Shorter("margin", "margin --runs 4 --restarts 1")),
     (
         "tenure-sim margin --plan-out closest.json",
         Shorter("margin", "margin --runs 4 --restarts 1"),
