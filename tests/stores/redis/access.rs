@@ -9,7 +9,7 @@ use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
 
-/// As `docs/stores/redis.md` has them.
+/// As `SECURITY.md` has them.
 pub(crate) const RIGHTS: [&str; 13] = [
     "~{tenure}:*",
     "&{tenure}:*",
