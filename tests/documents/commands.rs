@@ -102,11 +102,6 @@ const LIST: &[(&str, Known)] = &[
         "cargo run --release -p tenure-sim --example shipping",
         RunBy("sim/tests/simulation/examples.rs", "example(\"shipping\", "),
     ),
-    (
-        "cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7 \
-         --ttl-ms 6000 --log",
-        RunBy("tests/programs/leader.rs", "name, \"--ttl-ms\", "),
-    ),
     ("cargo add tenure --git URL-OF-THIS-REPOSITORY --features redis", NETWORK),
     ("git clone URL-OF-THIS-REPOSITORY tenure", NETWORK),
     ("cargo new first-steps && cd first-steps", OF_THE_READER),
