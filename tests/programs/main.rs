@@ -7,6 +7,7 @@
 
 mod cron_gated;
 mod fenced_writes;
+mod grpc;
 mod kubernetes_operator;
 mod leader;
 mod messages;
