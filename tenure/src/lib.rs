@@ -53,6 +53,8 @@
 //! | `postgres` | a lease table in PostgreSQL |
 //! | `etcd` | etcd; needs `protoc` to build |
 //! | `sqlite` | a SQLite file, for the processes of one Linux host |
+//! | `kubernetes` | Leases of a Kubernetes cluster |
+//! | `objects` | objects in a bucket: S3, Google Cloud Storage, Azure |
 //! | `tower` | a layer for HTTP services that answers only while a candidate leads |
 //! | `testing` | a store and a clock in a test's hands |
 //! | `serde` | `Serialize` for what endpoints show |
@@ -62,6 +64,7 @@
 mod candidate;
 mod deadline;
 mod driver;
+mod error;
 mod event;
 pub mod fence;
 mod health;
@@ -101,6 +104,7 @@ pub use candidate::{
     StartError, Stopped, WeakCandidate,
 };
 pub use driver::Driver;
+pub use error::Error;
 pub use event::Event;
 pub use health::{Health, Role, StoreHealth};
 pub use settings::SettingError;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tenure::store::Memory;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::{Candidate, Config, Elections, FirstAttempt, Tenure, Token};
+use tenure::{Candidate, Config, Elections, Token};
 
 use super::Outcome;
 
@@ -60,19 +60,6 @@ async fn watched_work(candidate: &Candidate) -> Outcome {
             }
         })
         .await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_first_attempt_says_who_leads() -> Outcome {
-    let candidate = Candidate::builder(Memory::new(), "job").start()?;
-    match candidate.first_attempt().await? {
-        FirstAttempt::Leading(tenure) => println!("leads under token {}", tenure.token()),
-        FirstAttempt::Following(leader) => println!("{} leads", leader.name),
-        FirstAttempt::Unreachable(error) => return Err(error.into()), // or go on: it campaigns by itself
-        other => println!("waits: {other:?}"),                        // a quarantine
-    }
-    assert!(candidate.is_leader());
     Ok(())
 }
 
@@ -135,30 +122,6 @@ async fn a_router_learns_the_leaders_address() -> Outcome {
     let while_routing = tokio::time::timeout(Duration::from_millis(200), route(store, &mut router));
     assert!(while_routing.await.is_err(), "the stream does not end");
     assert_eq!(router.0, ["10.0.0.7:8080"]);
-    Ok(())
-}
-
-/// A scheduler that ticks once.
-struct Scheduler;
-
-impl Scheduler {
-    async fn every_hour<T>(&self, tick: impl AsyncFn() -> T) -> T {
-        tick().await
-    }
-}
-
-async fn tick(scheduler: &Scheduler, candidate: &Candidate) -> Option<Token> {
-    let report = async |tenure: Tenure| tenure.token();
-    scheduler.every_hour(async || candidate.run_if_leader(report).await).await
-}
-
-#[tokio::test]
-async fn a_tick_runs_only_in_the_leader() -> Outcome {
-    let candidate = Candidate::builder(Memory::new(), "tick").start()?;
-    let led = candidate.elected().await?.token();
-    assert_eq!(tick(&Scheduler, &candidate).await, Some(led));
-    candidate.stop().await?;
-    assert_eq!(tick(&Scheduler, &candidate).await, None);
     Ok(())
 }
 
