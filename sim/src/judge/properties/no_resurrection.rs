@@ -79,6 +79,11 @@ impl Property for NoResurrection {
                 candidate.stepped_down = candidate.stepped_down.max(token);
                 Ok(())
             }
+            // A process may begin with another candidate, after one has left: that one knows no token.
+            Event::Started { who } => {
+                self.candidates.remove(who);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -185,6 +190,16 @@ mod tests {
     #[test]
     fn repeated_answers_are_no_resurrection() {
         holds(judge(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
+    }
+
+    /// The store has lost its data, and its clock was put back: a candidate that has led would refuse the grant.
+    #[test]
+    fn a_candidate_after_another_begins_anew() {
+        let left = [at(0, elected(n(0), 7, 90)), at(0, leads(n(0), 7)), at(9, leads_no_more(n(0)))];
+        let next = [at(20, elected(n(0), 6, 110)), at(20, leads(n(0), 6))];
+        let started = [at(10, Event::Started { who: n(0) })];
+        holds(judge(), &[&left[..], &started[..], &next[..]].concat());
+        fails(judge(), &[&left[..], &next[..]].concat());
     }
 
     #[test]
