@@ -178,7 +178,7 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 19] = [
+const TENURE: [(&str, &[&str]); 20] = [
     ("settings", &[]),
     ("runtime", &[]),
     ("deadline", &[]),
@@ -210,6 +210,7 @@ const TENURE: [(&str, &[&str]); 19] = [
             "metrics", "shared", "driver",
         ],
     ),
+    ("error", &["settings", "store", "trace", "shared", "candidate"]),
     ("health", &["store", "shared", "candidate"]),
     ("leader_only", &["store", "tenure", "candidate", "health"]),
     ("testing", &["runtime", "store", "candidate"]),

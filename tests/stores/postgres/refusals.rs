@@ -136,7 +136,9 @@ async fn a_server_that_does_not_write_to_disk() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fsync_off_is_accepted_on_request() {
     let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
-    let store = Postgres::new(local(server.port()).accept_fsync_off(true));
+    let port = server.port();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?accept_fsync_off=true");
+    let store = Postgres::new(PostgresConfig::from_url(&url).unwrap());
     // The past is watched all the same.
     let token = granted_after_a_watch(&store, acquire(1, None)).await;
     answered(&store, release(1, token)).await;

@@ -124,7 +124,7 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         }
         FSYNC_IS_OFF => {
             let advice = "set fsync to on; or, if the hoster reports it off and keeps what it acknowledges all the \
-                same, set PostgresConfig::accept_fsync_off";
+                same, set PostgresConfig::accept_fsync_off (accept_fsync_off=true in the URL)";
             (Kind::NotDurable, Some(advice.into()))
         }
         NOT_SUPPORTED if error.message().contains(LOG_POSITION) => {

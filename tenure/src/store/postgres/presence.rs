@@ -92,7 +92,7 @@ impl Presence {
         let Some(stranger) = &self.stranger else { return Ok(()) };
         let detail = format!(
             "{stranger}, whose functions would run with this user's rights; make this user or a superuser \
-             its owner, or say create_table(false) if that role may be relied on"
+             its owner, or say create_table(false) (create_table=false in the URL) if that role may be relied on"
         );
         Err(StoreError::new(StoreErrorKind::Permission, detail))
     }

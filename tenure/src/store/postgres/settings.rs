@@ -42,6 +42,14 @@ const APPLICATION_NAME: Setting<String> = Setting::parameter("application_name",
     .must("the name of the sessions", "nightly")
     .default("`tenure`")
     .about("the name of the sessions at the server");
+const CREATE_TABLE: Setting<bool> = Setting::parameter("create_table", parsed)
+    .must("true or false", "false")
+    .default("true")
+    .about("whether the table and its functions are created when they are missing");
+const ACCEPT_FSYNC_OFF: Setting<bool> = Setting::parameter("accept_fsync_off", parsed)
+    .must("true or false", "true")
+    .default("false")
+    .about("whether a server may have `fsync` off, for hosters that report it so");
 
 const LOGIN: LoginSettings = LoginSettings { user: USER, password: PASSWORD, file: PASSWORD_FILE };
 const ENCRYPTION: TlsSettings = TlsSettings {
@@ -76,6 +84,8 @@ static TABLE: Table = Table {
         &ENCRYPTION.cert.row,
         &ENCRYPTION.key.row,
         &APPLICATION_NAME.row,
+        &CREATE_TABLE.row,
+        &ACCEPT_FSYNC_OFF.row,
     ],
     foreign: &[
         ("host", SOCKETS, IN_FRONT),
@@ -117,6 +127,8 @@ impl Configured for PostgresConfig {
         if let Some(name) = given.take(&APPLICATION_NAME)? {
             config.application_name = name;
         }
+        config.create_table = given.take(&CREATE_TABLE)?.unwrap_or(true);
+        config.accepts_fsync_off = given.take(&ACCEPT_FSYNC_OFF)?.unwrap_or(false);
         Ok(config)
     }
 }
@@ -155,7 +167,10 @@ mod tests {
         assert_eq!(PostgresConfig::from_url(named).unwrap().application_name, "nightly");
         let config = PostgresConfig::from_url("postgresql://app@[::1]").unwrap();
         assert_eq!((&*config.host, config.port, &*config.database), ("::1", 5432, "app"));
-        assert!(config.tls.is_none() && config.create_table);
+        assert!(config.tls.is_none() && config.create_table && !config.accepts_fsync_off);
+        let accepting = "postgres://app@h?create_table=false&accept_fsync_off=true";
+        let config = PostgresConfig::from_url(accepting).unwrap();
+        assert!(!config.create_table && config.accepts_fsync_off);
     }
 
     #[test]
