@@ -142,9 +142,8 @@ mod tests {
 
     #[test]
     fn commits_are_durable_and_the_file_says_whose_it_is() {
-        let name = format!("tenure-database-{}.db", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let database = Database::open(&SqliteConfig::new(&path)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(&SqliteConfig::new(folder.path().join("e.db"))).unwrap();
         let ask = |what| -> String {
             let value = database.handle.connection.pragma_query_value(None, what, |row| row.get(0));
             value.map(|value: rusqlite::types::Value| format!("{value:?}")).unwrap()
@@ -153,13 +152,12 @@ mod tests {
         assert_eq!(ask("synchronous"), "Integer(2)", "full");
         assert_eq!(ask("application_id"), format!("Integer({APPLICATION_ID})"));
         assert_eq!(APPLICATION_ID.to_be_bytes(), *b"tenu");
-        drop(database);
-        std::fs::remove_file(path).unwrap();
     }
 
     #[test]
     fn a_file_of_an_older_version_stays_unread() {
-        let path = std::env::temp_dir().join(format!("tenure-older-{}.db", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("older.db");
         let file = Connection::open(&path).unwrap();
         file.execute_batch("CREATE TABLE elections (key TEXT)").unwrap();
         file.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
@@ -169,6 +167,5 @@ mod tests {
         let error = Database::open(&SqliteConfig::new(&path)).unwrap_err();
         assert!(matches!(error, SqliteError::Version { found: 2, known: 3, .. }), "{error:?}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
-        std::fs::remove_file(path).unwrap();
     }
 }
