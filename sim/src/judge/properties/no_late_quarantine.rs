@@ -124,6 +124,10 @@ impl Property for NoLateQuarantine {
                 self.told.retain(|who| who.node != node);
                 self.paused.push(node);
             }
+            // It may not take the answer to the renewal that was under way.
+            Event::SteppedDown { who, .. } => {
+                self.sent.remove(who);
+            }
             // A process may begin with another candidate, after one has left: that one has watched nothing.
             Event::Crashed { who } | Event::Started { who } => {
                 self.told.remove(who);
@@ -138,10 +142,11 @@ impl Property for NoLateQuarantine {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, crashed, fails, holds, n, refuse, sent, span, store_crashed,
-        terms,
+        Seen, answered, at, compares, crashed, fails, holds, n, refuse, sent, span, stepped_down,
+        store_crashed, terms,
     };
     use super::*;
+    use crate::trace::Reason;
 
     const ASKS: Asked = Asked::Acquire { seen: 7, watched: None };
     const TOLD: Answer = Answer::Not { past_is_watched: false };
@@ -206,6 +211,16 @@ mod tests {
         };
         holds(property(), &late(990 + WAITS));
         fails(property(), &late(990 + WAITS - 1));
+    }
+
+    /// (Model seed 5164008: it was asked to leave before it was told.)
+    #[test]
+    fn the_answer_after_a_step_down_may_not_be_taken() {
+        let stepped_down = at(999, stepped_down(n(0), 7, Reason::Resigned));
+        let mut history = told_again(&[], 1_103, ASKS, TOLD);
+        fails(property(), &history);
+        history.insert(1, stepped_down);
+        holds(property(), &history);
     }
 
     #[test]
