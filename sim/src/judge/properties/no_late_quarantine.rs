@@ -28,6 +28,8 @@ pub(super) struct NoLateQuarantine {
     told: Recent<Who, SimTime>,
     /// The last request of each candidate since that past began.
     sent: Recent<Who, Sent>,
+    /// The candidates that have stepped down, and may still keep a lease while their work ends.
+    ended: Recent<Who, ()>,
     /// Nodes that were paused: the next answer may be to a request that was given up, and is not taken then.
     paused: Vec<usize>,
 }
@@ -45,8 +47,8 @@ impl NoLateQuarantine {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
         let waits = terms.longest_ttl.max(terms.longest_quarantine);
         let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0)) + 2 * terms.tick;
-        let (told, sent) = (Recent::default(), Recent::default());
-        Self { bound, terms: terms.clone(), told, sent, paused: Vec::new() }
+        let (told, sent, ended) = (Recent::default(), Recent::default(), Recent::default());
+        Self { bound, terms: terms.clone(), told, sent, ended, paused: Vec::new() }
     }
 
     /// The store has another past: answers to requests that were sent before tell of either.
@@ -103,8 +105,17 @@ impl Property for NoLateQuarantine {
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Sent { who, id, request } => {
-                let tells = matches!(request, Asked::Acquire { .. } | Asked::Renew { .. });
-                self.sent.insert(who, Sent { id, at, tells });
+                let renews = matches!(request, Asked::Renew { .. });
+                let tells = renews || matches!(request, Asked::Acquire { .. });
+                // The answer is not taken if the claim has ended by then.
+                if renews && self.ended.get(who).is_some() {
+                    self.sent.remove(who);
+                } else {
+                    self.sent.insert(who, Sent { id, at, tells });
+                }
+            }
+            Event::Elected { who, .. } => {
+                self.ended.remove(who);
             }
             Event::Answered { who, id, answer: Some(answer) } => {
                 return self.answered(at, (who, id), answer, tally);
@@ -127,6 +138,7 @@ impl Property for NoLateQuarantine {
             // It may not take the answer to the renewal that was under way.
             Event::SteppedDown { who, .. } => {
                 self.sent.remove(who);
+                self.ended.insert(who, ());
             }
             // A process may begin with another candidate, after one has left: that one has watched nothing.
             Event::Crashed { who } | Event::Started { who } => {
@@ -221,6 +233,18 @@ mod tests {
         fails(property(), &history);
         history.insert(1, stepped_down);
         holds(property(), &history);
+    }
+
+    /// (Model seed 7406238: the claim had ended before the answer came.)
+    #[test]
+    fn an_answer_to_ending_work_may_not_be_taken() {
+        let (renews, told) =
+            (Asked::Renew { token: 7 }, Answer::Renewed { past_is_watched: false });
+        let renewal = [at(990, sent(n(0), 1, renews)), at(1_000, answered(n(0), 1, told))];
+        let asks = [at(1_103, sent(n(0), 2, ASKS)), at(1_113, answered(n(0), 2, TOLD))];
+        let ends = [at(900, stepped_down(n(0), 7, Reason::Resigned))];
+        fails(property(), &[&renewal[..], &asks[..]].concat());
+        holds(property(), &[&ends[..], &renewal[..], &asks[..]].concat());
     }
 
     #[test]
