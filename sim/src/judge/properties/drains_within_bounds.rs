@@ -17,7 +17,7 @@
 use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, NANOSECOND, SimTime};
+use crate::plan::{Assumption, FaultKind, NANOSECOND, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// Work drains no longer than promised.
@@ -27,6 +27,8 @@ pub(super) struct DrainsWithinBounds {
     tenures: Recent<(Who, u64), Tenure>,
     /// Each candidate's last request.
     asked: Recent<Who, Request>,
+    /// Nodes that were paused: the next request may have been given up when it left.
+    paused: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +51,8 @@ struct Tenure {
 
 impl DrainsWithinBounds {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), tenures: Recent::default(), asked: Recent::default() }
+        let (tenures, asked) = (Recent::default(), Recent::default());
+        Self { terms: terms.clone(), tenures, asked, paused: Vec::new() }
     }
 
     fn stepped_down(&mut self, at: SimTime, of: (Who, u64), reason: Reason) {
@@ -132,7 +135,15 @@ impl Property for DrainsWithinBounds {
                     Asked::Renew { token } => Some(token),
                     Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => None,
                 };
+                let place = self.paused.iter().position(|node| *node == who.node);
+                let renews = if place.is_some() { None } else { renews };
+                if let Some(place) = place {
+                    self.paused.swap_remove(place);
+                }
                 self.asked.insert(who, Request { id, renews, sent_at: at });
+            }
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
+                self.paused.push(node);
             }
             Event::Answered { who, id, answer: Some(Answer::Superseded) } => {
                 self.superseded(at, who, id);
@@ -257,7 +268,12 @@ mod tests {
         let what = fails(judge(), &drains(&[renewal(2), refused.clone(), done(61)]));
         assert_eq!(what.to_string(), "work of n0 under token 7 was still polled after 61ns");
         // An answer to another request, or to one that the candidate may have given up.
-        holds(judge(), &drains(&[renewal(3), refused, done(70)]));
+        holds(judge(), &drains(&[renewal(3), refused.clone(), done(70)]));
+        // (Model seed 7433561: it had been given up when it left, at the end of a pause.)
+        let paused = at(51, Event::Fault { kind: FaultKind::PauseAtSend, node: Some(0) });
+        holds(judge(), &drains(&[paused.clone(), renewal(2), refused.clone(), done(70)]));
+        let next = [paused, renewal(1), renewal(2), refused, done(70)];
+        fails(judge(), &drains(&next));
         let early = at(40, sent(n(0), 2, Asked::Renew { token: 7 }));
         let late = at(86, answered(n(0), 2, Answer::Superseded));
         holds(judge(), &[&[early], &drains(&[late, done(87)])[..]].concat());
