@@ -8,10 +8,10 @@ use crate::{
     ConfigError, HandOverError, NotifyError, SettingError, StartError, StopError, Stopped,
 };
 
-/// Whatever can go wrong between the settings and the end of an election: for functions that only hand errors on with
-/// `?`. Its text and its causes are those of the error within.
+/// Any error from the settings to the end of an election, for functions that only hand errors on with `?`. Its text
+/// and its causes are those of the error within.
 ///
-/// Those of work, of a [fence](crate::fence) and of certificates are not among them.
+/// Errors of work, of a [fence](crate::fence) and of certificates are not among them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,7 +42,7 @@ pub enum Error {
     /// A candidate could not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A candidate has stopped, and what was asked of it can't be had any more.
+    /// A candidate has stopped, and does no more.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A stop did not end as it should.

@@ -15,7 +15,7 @@ fn says(election: &Election, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Since when somebody leads, as `status` says: a time of the last minutes.
+/// Whether the time after `since` in a line of `status` lies within the last ten minutes.
 fn is_recent(since: &str) -> bool {
     let since = humantime::parse_rfc3339(since).unwrap();
     let ago = SystemTime::now().duration_since(since).unwrap_or_default();

@@ -7,7 +7,7 @@
 -- A leader renews all the time, so no more is read than must be.
 local written = number(now)
 local answers = {}
--- The usual answer is one word: with all others, a leader would read six of them at each renewal.
+-- The usual answer, one word: the client would read and allocate each further one, at each renewal.
 local nothing_new = {'renewed'}
 for place = 1, (#ARGV - 1) / 5 do
   local key, a = KEYS[place], 5 * place - 5
