@@ -136,10 +136,8 @@ impl Property for DrainsWithinBounds {
                     Asked::Acquire { .. } | Asked::Look { .. } | Asked::Release { .. } => None,
                 };
                 let place = self.paused.iter().position(|node| *node == who.node);
-                let renews = if place.is_some() { None } else { renews };
-                if let Some(place) = place {
-                    self.paused.swap_remove(place);
-                }
+                let was_paused = place.map(|place| self.paused.swap_remove(place)).is_some();
+                let renews = renews.filter(|_| !was_paused);
                 self.asked.insert(who, Request { id, renews, sent_at: at });
             }
             Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
