@@ -49,9 +49,10 @@ fn held(sql: &str) -> Planted {
     planted.keeps(shell)
 }
 
-/// Another program has it open, so that the files beside it stay.
+/// Another program has it open, so that the files beside it stay. It has written: to an empty log, whoever opens it gives
+/// the mode of the file.
 fn with_mode(suffix: &str, mode: u32) -> Planted {
-    let planted = held("SELECT count(*) FROM elections;");
+    let planted = held("UPDATE past SET stamp = stamp;");
     let mut path = file(&planted).into_os_string();
     path.push(suffix);
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
