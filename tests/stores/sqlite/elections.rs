@@ -1,8 +1,8 @@
 //! Elections over a file.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use futures_util::Stream;
 use tenure::store::sqlite::{Sqlite, SqliteError};
@@ -63,7 +63,7 @@ async fn leaders_hand_over_at_once() {
 #[derive(Clone)]
 struct Counting {
     store: Sqlite,
-    asked: Arc<AtomicUsize>,
+    asked: Arc<AtomicU64>,
 }
 
 impl Store for Counting {
@@ -98,13 +98,16 @@ async fn a_hundred_waiting_candidates_ask_rarely() {
         soon(leader.elected()).await.unwrap();
     }
     let waits = counting();
+    let began = Instant::now();
     let standbys = many(waits.clone());
     tokio::time::sleep(Duration::from_secs(6)).await;
     let lead = |all: &[Candidate]| all.iter().filter(|one| one.is_leader()).count();
     assert_eq!((lead(&leaders), lead(&standbys)), (100, 0));
-    // At first, by the hint of the subscription, and once for each renewal of the leader: one a second.
+    // At first, by the hint of the subscription, and once for each renewal of the leader, one a second. Of one that a busy
+    // machine delays, they look after 20 ms, and after as long again, so no more than 7 times in a second.
     let asked = waits.asked.load(Ordering::Relaxed);
-    assert!(asked <= 100 * 12, "{asked} acquires and looks");
+    let most = 100 * (2 + 7 * (began.elapsed().as_secs() + 1));
+    assert!(asked <= most, "{asked} acquires and looks");
     // All of them are woken by the same looks.
     for leader in &leaders {
         soon(leader.stop()).await.unwrap();

@@ -72,6 +72,9 @@ struct FaultArguments {
     /// The most changes of a clock's rate
     #[arg(long, default_value_t = 0)]
     rate_changes: u8,
+    /// The most wishes of operators for another leader, or withdrawals of one
+    #[arg(long, default_value_t = 1)]
+    wishes: u8,
 }
 
 /// The number of ticks after which runs end; `None` for runs of any length.
@@ -149,6 +152,7 @@ impl ExhaustArguments {
                 store_losses: faults.store_losses,
                 resigns: faults.resigns,
                 rate_changes: faults.rate_changes,
+                wishes: faults.wishes,
             },
         }
     }
@@ -229,7 +233,7 @@ fn bounds_table(report: &Report) -> comfy_table::Table {
     for (name, bound) in rows {
         table.add_row([name.to_owned(), bound]);
     }
-    let Faults { duplicates, breaks, pauses, crashes, store_losses, resigns, rate_changes } =
+    let Faults { duplicates, breaks, pauses, crashes, store_losses, resigns, rate_changes, wishes } =
         faults;
     for (name, most) in [
         ("duplicates", duplicates),
@@ -239,6 +243,7 @@ fn bounds_table(report: &Report) -> comfy_table::Table {
         ("store replaced", store_losses),
         ("resignations", resigns),
         ("changes of rate", rate_changes),
+        ("wishes", wishes),
     ] {
         table.add_row([name.to_owned(), most.to_string()]);
     }

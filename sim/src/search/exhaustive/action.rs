@@ -2,7 +2,8 @@
 
 use super::bounds::{Bounds, Rate};
 use super::state::{Body, Node, State};
-use super::subject::Subject;
+use super::subject::{Subject, name};
+use tenure_core::Wish;
 
 /// One event of the election, its network or its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(super) enum Action {
     Resign(usize),
     /// The rate of a node's clock changes.
     ChangeRate { node: usize, rate: Rate },
+    /// An operator's wish arrives at the store, or the withdrawal of one.
+    Want(Option<Wish>),
 }
 
 /// Every action that is possible in a state.
@@ -123,5 +126,13 @@ fn environment_actions<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &
             let others = bounds.rates.choices().iter().filter(|rate| **rate != node.rate);
             actions.extend(others.map(|rate| Action::ChangeRate { node: index, rate: *rate }));
         }
+    }
+    // Of a lease that is vacant, or of another tenure, the store notes no wish.
+    if let Some(lease) = state.store.record.filter(|lease| !lease.released)
+        && state.left.wishes > 0
+    {
+        let names = (0..state.nodes.len()).map(|node| Some(Wish::Name(name(node))));
+        let wishes = names.chain([Some(Wish::Anybody), None]);
+        actions.extend(wishes.filter(|wish| *wish != lease.wanted).map(Action::Want));
     }
 }

@@ -54,6 +54,8 @@ pub struct Faults {
     pub resigns: u8,
     /// The rate of a candidate's clock changes.
     pub rate_changes: u8,
+    /// An operator wishes for another leader, or withdraws the wish.
+    pub wishes: u8,
 }
 
 /// The rates that candidates' clocks may have, and keep unless a fault changes them.

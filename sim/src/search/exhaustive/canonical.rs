@@ -1,7 +1,8 @@
 //! Which states count as the same? Those with the same future share a fingerprint, and the search examines only the
 //! first of them.
 //!
-//! - Candidates have no order: each becomes one number, and the numbers are sorted.
+//! - Candidates have no order: each becomes one number, and the numbers are sorted. If operators have wishes,
+//!   candidates know others' names: only the order of the first one counts for nothing then.
 //! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A
 //!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may
 //!   have to be above it.
@@ -19,15 +20,15 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use smallvec::{Array, SmallVec, smallvec};
-use tenure_core::contract::Past;
+use tenure_core::contract::{Past, Record};
 use tenure_core::{
-    Acquire, HolderId, Instant, Mark, Reply, Request, RequestId, Sight, Token, UnwatchedPast,
-    WatchedStamp,
+    Acquire, HolderId, Instant, Mark, NameId, Reply, Request, RequestId, Sight, Token,
+    UnwatchedPast, WatchedStamp, Wish,
 };
 
 use super::bounds::{Bounds, TICK, on_fastest_clock};
 use super::state::{Body, Message, Node, State, Written};
-use super::subject::Subject;
+use super::subject::{Subject, node_of};
 use super::words::{Encoded, GRID, Word, short_holder};
 
 /// The fingerprint of a state. Among `n` different states, the probability that two share a fingerprint by chance is
@@ -43,18 +44,29 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
     for count in [left.duplicates, left.breaks, left.pauses, left.crashes] {
         all.add(count.into());
     }
-    for count in [left.store_losses, left.resigns, left.rate_changes] {
+    for count in [left.store_losses, left.resigns, left.rate_changes, left.wishes] {
         all.add(count.into());
     }
     view.store(&mut all);
     view.written(&mut all, state.written);
     let mut nodes: SmallVec<[u64; 3]> =
         (0..state.nodes.len()).map(|node| view.node(node)).collect();
-    nodes.sort_unstable();
+    if bounds.faults.wishes == 0 {
+        nodes.sort_unstable();
+    } else {
+        nodes = first_rotation(&nodes);
+    }
     for node in nodes {
         all.add(node);
     }
     all.fingerprint()
+}
+
+/// The least of the orders that keep each node's next one: of a name, a node's number says how many nodes further on
+/// that candidate is.
+fn first_rotation(nodes: &[u64]) -> SmallVec<[u64; 3]> {
+    let rotated = |first: usize| nodes[first..].iter().chain(&nodes[..first]).copied().collect();
+    (0..nodes.len()).map(rotated).min().unwrap_or_default()
 }
 
 /// A state, with the order of its tokens.
@@ -208,7 +220,15 @@ impl<'a, S: Subject> View<'a, S> {
                 Word::Holder(holder) => names.holder(holder),
                 Word::Mark(holder, number) => names.mark(state, (holder, number)),
                 Word::Stamp(stamp) => names.stamp(stamp.into()),
+                Word::Name(other) => self.further(index, other),
             });
+        }
+        if let Some(lease) = state.store.record {
+            self.wishes(index, lease, &mut all);
+            all.add(lease.asked.map_or(0, |asked| 1 + self.named(index, asked.name)));
+            if lease.reservation.is_some() {
+                all.add(self.ticks_since(state.store.kept_since));
+            }
         }
         if state.left.breaks > 0 {
             let waits = node.pending.filter(|(_, until)| node.now() < *until);
@@ -221,6 +241,30 @@ impl<'a, S: Subject> View<'a, S> {
             all.add(message);
         }
         all.fingerprint()
+    }
+
+    /// How many nodes further on another one is.
+    fn further(&self, index: usize, other: usize) -> u64 {
+        let nodes = self.state.nodes.len();
+        ((other + nodes - index) % nodes) as u64
+    }
+
+    fn named(&self, index: usize, name: NameId) -> u64 {
+        node_of(name.to_bits()).map_or(u64::MAX, |other| self.further(index, other))
+    }
+
+    fn wish(&self, index: usize, wanted: Option<Wish>) -> u64 {
+        match wanted {
+            None => 0,
+            Some(Wish::Anybody) => 1,
+            Some(Wish::Name(name)) => 2 + self.named(index, name),
+        }
+    }
+
+    /// For whom a lease is kept, and who is wished for.
+    fn wishes(&self, index: usize, lease: Record, all: &mut Encoded) {
+        all.add(lease.reservation.map_or(0, |kept| 1 + self.named(index, kept.name)));
+        all.add(self.wish(index, lease.wanted));
     }
 
     fn message(
@@ -247,8 +291,8 @@ impl<'a, S: Subject> View<'a, S> {
             });
         }
         match message.body {
-            Body::Request(request) => self.request(request, names, &mut all),
-            Body::Reply(reply) => self.reply(reply, names, &mut all),
+            Body::Request(request) => self.request(message.node, request, names, &mut all),
+            Body::Reply(reply) => self.reply(message.node, reply, names, &mut all),
         }
         for token in tokens_of(message) {
             all.add(self.token(token));
@@ -256,7 +300,7 @@ impl<'a, S: Subject> View<'a, S> {
         all.fingerprint()
     }
 
-    fn request(&self, request: Request, names: &mut Names, all: &mut Encoded) {
+    fn request(&self, node: usize, request: Request, names: &mut Names, all: &mut Encoded) {
         match request {
             Request::Acquire(Acquire {
                 holder,
@@ -286,11 +330,17 @@ impl<'a, S: Subject> View<'a, S> {
                 self.holder_and_number(holder, number, names, all);
                 all.add(self.watched_stamp(stamp));
             }
-            Request::Release { holder, token: _, reservation: _ } => {
+            Request::Release { holder, token: _, reservation } => {
                 all.add(4);
+                all.add(reservation.map_or(0, |kept| 1 + self.named(node, kept.name)));
                 all.add(names.holder(short_holder(holder.to_bits())));
             }
-            Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => {
+            // It asks for itself.
+            Request::Ask { token: _, asked: _, seen: _, quarantine } => {
+                all.add(5);
+                all.add_hash(&quarantine);
+            }
+            Request::Want { .. } | Request::Purge { .. } => {
                 unreachable!("no candidate sends {request:?}")
             }
         }
@@ -329,12 +379,16 @@ impl<'a, S: Subject> View<'a, S> {
             .map_or(0, |watched| 1 + self.part_of_a_watch(watched.time))
     }
 
-    fn reply(&self, reply: Reply, names: &mut Names, all: &mut Encoded) {
-        all.add(5);
+    fn reply(&self, node: usize, reply: Reply, names: &mut Names, all: &mut Encoded) {
+        all.add(6);
         all.add_hash(&std::mem::discriminant(&reply));
         match reply {
-            Reply::Not(sight) | Reply::At(sight) => self.sight(sight, names, all),
-            Reply::Renewed { asked: _, wanted: _, past } => unwatched(past, names, all),
+            Reply::Not(sight) | Reply::At(sight) => self.sight(node, sight, names, all),
+            Reply::Renewed { asked, wanted, past } => {
+                all.add(asked.map_or(0, |asked| 1 + self.named(node, asked.name)));
+                all.add(self.wish(node, wanted));
+                unwatched(past, names, all);
+            }
             Reply::Granted { token: _ }
             | Reply::Superseded { last: _ }
             | Reply::Released
@@ -345,7 +399,7 @@ impl<'a, S: Subject> View<'a, S> {
         }
     }
 
-    fn sight(&self, sight: Sight, names: &mut Names, all: &mut Encoded) {
+    fn sight(&self, node: usize, sight: Sight, names: &mut Names, all: &mut Encoded) {
         let Sight { last: _, record, past, now } = sight;
         match record {
             None => all.add(0),
@@ -355,6 +409,7 @@ impl<'a, S: Subject> View<'a, S> {
                 all.add(names.holder(holder));
                 all.add(names.mark(self.state, (holder, lease.number.get())));
                 all.add_hash(&(lease.ttl, lease.quarantine));
+                self.wishes(node, lease, all);
                 all.add(self.age(now, lease.written));
             }
         }
@@ -381,11 +436,10 @@ fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     match message.body {
         Body::Request(request) => match request {
             Request::Acquire(asks) => smallvec![asks.seen, asks.lost.and_then(|lost| lost.last)],
-            Request::Renew { token, .. } | Request::Release { token, .. } => smallvec![Some(token)],
-            Request::Look { .. }
-            | Request::Ask { .. }
-            | Request::Want { .. }
-            | Request::Purge { .. } => smallvec![],
+            Request::Renew { token, .. }
+            | Request::Release { token, .. }
+            | Request::Ask { token, .. } => smallvec![Some(token)],
+            Request::Look { .. } | Request::Want { .. } | Request::Purge { .. } => smallvec![],
         },
         Body::Reply(reply) => match reply {
             Reply::Granted { token } => smallvec![Some(token)],

@@ -20,6 +20,9 @@ use crate::trace::{Kept, StoreStep};
 /// Each candidate has an event to wait for. Of a trace, `leader-within` judges that.
 pub(super) const NOT_STUCK: PropertyName = PropertyName::new("not-stuck");
 
+/// A lease that is given back for one candidate is kept for it. Of a trace, `handover-within` judges what it is for.
+pub(super) const RESERVED: PropertyName = PropertyName::new("reserved");
+
 /// A violated property, with a description of the violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
@@ -151,6 +154,12 @@ pub(super) struct Served {
     pub(super) reply: Reply,
 }
 
+impl Served {
+    fn was_asked(&self) -> bool {
+        self.record.is_some_and(|lease| lease.asked.is_some())
+    }
+}
+
 /// Judges a step of the store, and records its grants.
 pub(super) fn store_step(
     bounds: &Bounds,
@@ -159,6 +168,7 @@ pub(super) fn store_step(
     seen: &mut Seen,
 ) -> Result<(), Broken> {
     own_lease_only(bounds, store, served)?;
+    kept_for_the_wished(store, served, seen)?;
     match (served.request, served.reply) {
         (_, Reply::Granted { token }) => return granted(bounds, store, served, token, seen),
         (_, Reply::Not(Sight { past: Some(_), .. })) => seen.met(Condition::RefusedByThePast),
@@ -170,6 +180,30 @@ pub(super) fn store_step(
         (Request::Renew { stamp: Some(_), .. }, Reply::Renewed { past: None, .. }) => {
             seen.met(Condition::LeaderWatchedThePast);
         }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A lease that is given back for one candidate is granted to no other before `reserve / (1 + rho)`.
+fn kept_for_the_wished(store: &Store, served: &Served, seen: &mut Seen) -> Result<(), Broken> {
+    if let (Some(asked), false) = (store.record.and_then(|lease| lease.asked), served.was_asked()) {
+        seen.note(|| format!("{asked:?} is noted"));
+        seen.met(Condition::AskedByTheWished);
+    }
+    let kept = served.record.and_then(|lease| lease.reservation);
+    let (Request::Acquire(acquire), Some(kept)) = (served.request, kept) else { return Ok(()) };
+    match served.reply {
+        Reply::Granted { .. } if kept.name == acquire.name => {
+            seen.met(Condition::TakenByTheWished);
+        }
+        Reply::Granted { token } => {
+            let lasted = u64::from(served.tick - store.kept_since) * TICK;
+            ensure(lasted >= on_fastest_clock(kept.reserve), RESERVED, || {
+                format!("token {token} is granted while the lease is kept for another candidate")
+            })?;
+        }
+        _ if kept.name != acquire.name => seen.met(Condition::RefusedForTheWished),
         _ => {}
     }
     Ok(())

@@ -8,6 +8,7 @@ pub(super) enum Condition {
     Expired,
     Superseded,
     Resigned,
+    HandedOver,
     KeptWhileDraining,
     LeaderCrashed,
     StoreReplacedUnderALead,
@@ -24,15 +25,19 @@ pub(super) enum Condition {
     LeaderWatchedThePast,
     LedByAnotherServer,
     LedAfterAnother,
+    AskedByTheWished,
+    RefusedForTheWished,
+    TakenByTheWished,
 }
 
 /// All conditions, with their names.
-const ALL: [(Condition, &str); 21] = [
+const ALL: [(Condition, &str); 25] = [
     (Condition::Elected, "a candidate is elected"),
     (Condition::Renewed, "a lead is renewed"),
     (Condition::Expired, "a lead expires"),
     (Condition::Superseded, "a leader is told that its tenure is over"),
     (Condition::Resigned, "a leader resigns"),
+    (Condition::HandedOver, "a leader hands over to a candidate that was wished for"),
     (Condition::KeptWhileDraining, "a lease is renewed, or lost, while work drains"),
     (Condition::LeaderCrashed, "a leader crashes"),
     (Condition::StoreReplacedUnderALead, "another server takes the store's place under a lead"),
@@ -52,6 +57,9 @@ const ALL: [(Condition, &str); 21] = [
         "a candidate leads by the grant of a server that took the store's place",
     ),
     (Condition::LedAfterAnother, "a candidate leads after another tenure"),
+    (Condition::AskedByTheWished, "the ask of a candidate that was wished for is noted"),
+    (Condition::RefusedForTheWished, "an acquire is refused because the lease is kept for another"),
+    (Condition::TakenByTheWished, "a lease is granted to the candidate that it was kept for"),
 ];
 
 /// The conditions that were met, and on request notes about the effects of each action.

@@ -20,7 +20,7 @@
 //! - Runs end at the horizon, if there is one.
 //! - The jitter that a candidate draws is one sample for each of its lives, far below a tick.
 //! - Not examined: a store that comes back with *older* data, hints without a cause, machines that were suspended,
-//!   restarts of a machine's clock, and requests of operators.
+//!   restarts of a machine's clock, and purges.
 //!
 //! # The model
 //!
@@ -36,6 +36,9 @@
 //!   of ids, tokens and stamps, the absolute time. So the number of states is finite even without a horizon.
 //! - **The store** is one atomic step for each request. Another server takes its place with all data or with none;
 //!   requests in flight reach the new server, and answers of the old one still arrive.
+//! - **Wishes** of operators reach the store at once: one that arrives later is noted later, or not at all. Each wish
+//!   for a candidate, for anybody and its withdrawal is tried. Candidates then know each other's names, so fewer states
+//!   count as one.
 //!
 //! # Why not stateright
 //!

@@ -10,7 +10,7 @@ use tenure_core::contract::{FOREVER, Past, Record};
 use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Stamp, Token};
 
 use super::bounds::{Bounds, Faults, Rate, TICK};
-use super::subject::Subject;
+use super::subject::{Subject, name};
 use super::words::{CLOCKS_BEGIN, Layout, STORE_BEGINS, Words};
 
 #[derive(Clone, Debug)]
@@ -68,6 +68,8 @@ pub(super) struct Store {
     pub(super) record: Option<Record>,
     /// The tick at which the record's mark was written.
     pub(super) marked: u32,
+    /// The tick at which the record was given back for another candidate, if it was.
+    pub(super) kept_since: u32,
     pub(super) past: Option<Past>,
     /// How many stamps were given, by all servers: the next one has this number.
     pub(super) stamps: u64,
@@ -113,7 +115,7 @@ impl<S: Subject> State<S> {
 
     fn begins(bounds: &Bounds, (config, layout): (Config, &Layout), nodes: &[Rate]) -> Self {
         let nodes = nodes.iter().enumerate().map(|(index, rate)| Node {
-            local: Arc::new(Local::new(S::new(config, seed(index, 0)), layout)),
+            local: Arc::new(Local::new(S::new(config, name(index), seed(index, 0)), layout)),
             clock: CLOCKS_BEGIN,
             rate: *rate,
             life: 0,
@@ -130,6 +132,7 @@ impl<S: Subject> State<S> {
                 server: 0,
                 record: None,
                 marked: 0,
+                kept_since: 0,
                 // The first server has lost nothing.
                 past: Some(Past {
                     identity: 0,
@@ -196,7 +199,8 @@ impl<S: Subject> Node<S> {
     /// Replaces the process by a new one, which has not joined the election yet.
     pub(super) fn restart(&mut self, index: usize, config: Config, layout: &Layout) {
         self.life += 1;
-        self.local = Arc::new(Local::new(S::new(config, seed(index, self.life)), layout));
+        self.local =
+            Arc::new(Local::new(S::new(config, name(index), seed(index, self.life)), layout));
         self.paused = false;
         self.hinted = false;
         self.pending = None;

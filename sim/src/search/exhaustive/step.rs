@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::contract::Moment;
+use tenure_core::contract::{Moment, Record};
 use tenure_core::{
     Config, Event, Input, Instant, Output, Reply, Request, Stamp, StepDownReason, Unknown, Watched,
 };
@@ -89,6 +89,11 @@ impl<S: Subject> Step<'_, S> {
                 state.spend(|left| &mut left.rate_changes);
                 state.nodes[node].rate = rate;
             }
+            Action::Want(wish) => {
+                state.spend(|left| &mut left.wishes);
+                let Some(lease) = state.store.record else { return Ok(()) };
+                self.at_the_store(Request::Want { token: lease.token, wish })?;
+            }
         }
         Ok(())
     }
@@ -124,8 +129,8 @@ impl<S: Subject> Step<'_, S> {
         }
     }
 
-    fn serve(&mut self, message: Message, request: Request) -> Result<(), Broken> {
-        let State { store, nodes, messages, tick, .. } = &mut self.state;
+    fn at_the_store(&mut self, request: Request) -> Result<Reply, Broken> {
+        let State { store, tick, .. } = &mut self.state;
         let (record, marked) = (store.record, store.marked);
         let moment = Moment {
             now: Instant::from_nanos(store_clock(*tick)),
@@ -144,9 +149,19 @@ impl<S: Subject> Step<'_, S> {
         if store.record.map(|record| record.mark()) != record.map(|record| record.mark()) {
             store.marked = *tick;
         }
+        let is_kept = |record: Option<Record>| record.is_some_and(|one| one.reservation.is_some());
+        if is_kept(store.record) && !is_kept(record) {
+            store.kept_since = *tick;
+        }
         store.first_step.get_or_insert(*tick);
         let served = Served { tick: *tick, record, marked, request, reply };
         judge::store_step(self.bounds, store, &served, self.seen)?;
+        Ok(reply)
+    }
+
+    fn serve(&mut self, message: Message, request: Request) -> Result<(), Broken> {
+        let reply = self.at_the_store(request)?;
+        let State { nodes, messages, .. } = &mut self.state;
         let node = &nodes[message.node];
         let is_alive = node.life == message.life;
         if !is_alive || node.pending.is_none_or(|(id, _)| id != message.id) {
@@ -209,6 +224,7 @@ impl<S: Subject> Step<'_, S> {
                 match reason {
                     StepDownReason::Expired => Condition::Expired,
                     StepDownReason::Superseded => Condition::Superseded,
+                    StepDownReason::HandedOver => Condition::HandedOver,
                     _ => Condition::Resigned,
                 }
             }

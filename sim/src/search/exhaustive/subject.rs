@@ -8,8 +8,16 @@ use tenure_core::{
     Candidate, Claim, Config, Input, Instant, NameId, Output, Pending, Reply, Request, Seed,
 };
 
-/// The name of every candidate: nothing is kept for one of another name.
-pub(super) const NAME: NameId = NameId::from_bits(0);
+/// The name of a node's candidates, which no holder id and no stamp equals.
+pub(super) const fn name(node: usize) -> NameId {
+    NameId::from_bits(u128::MAX - node as u128)
+}
+
+/// The node whose candidates have that name.
+pub(super) const fn node_of(name: u128) -> Option<usize> {
+    let node = u128::MAX - name;
+    if node < 3 { Some(node as usize) } else { None }
+}
 
 /// The record and the past that a store keeps.
 pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<Past>);
@@ -17,7 +25,7 @@ pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<Past>);
 /// A candidate and its store.
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// A candidate that has not joined the election yet, in one of its lives.
-    fn new(config: Config, seed: Seed) -> Self;
+    fn new(config: Config, name: NameId, seed: Seed) -> Self;
     /// As [`Candidate::handle`].
     fn handle(&mut self, now: Instant, input: Input);
     /// As [`Candidate::poll`].
@@ -35,8 +43,8 @@ pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
 }
 
 impl Subject for Candidate {
-    fn new(config: Config, seed: Seed) -> Self {
-        Self::new(config, NAME, seed)
+    fn new(config: Config, name: NameId, seed: Seed) -> Self {
+        Self::new(config, name, seed)
     }
 
     fn handle(&mut self, now: Instant, input: Input) {

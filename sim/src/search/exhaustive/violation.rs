@@ -5,8 +5,9 @@ use super::judge::Broken;
 use super::met::Seen;
 use super::search::Model;
 use super::state::{Body, Message, State};
-use super::subject::Subject;
+use super::subject::{Subject, node_of};
 use super::{Election, TraceStep, Violation};
+use tenure_core::Wish;
 
 /// Takes the steps of the path again, and describes each.
 pub(super) fn describe<S: Subject>(
@@ -70,6 +71,14 @@ fn description<S: Subject>(state: &State<S>, action: Action) -> String {
         }
         Action::Resign(node) => format!("n{node} is asked to resign"),
         Action::ChangeRate { node, rate } => format!("the rate of n{node}'s clock is now {rate:?}"),
+        Action::Want(None) => "an operator withdraws a wish".to_owned(),
+        Action::Want(Some(Wish::Anybody)) => {
+            "an operator wishes for anybody but the leader".to_owned()
+        }
+        Action::Want(Some(Wish::Name(name))) => {
+            let node = node_of(name.to_bits()).unwrap_or_default();
+            format!("an operator wishes that n{node} leads")
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tenure_core::{Config, Input, Instant, Seed};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bounds::TICK;
-use super::subject::Subject;
+use super::subject::{Subject, name, node_of};
 
 /// The start of the candidates' clocks: above every token.
 pub(super) const CLOCKS_BEGIN: u64 = GRID << 37;
@@ -34,6 +34,8 @@ pub(super) enum Word {
     Mark(u64, u64),
     /// A stamp: the numbers of stamps are small, and holder ids are random.
     Stamp(u64),
+    /// The name of another candidate, as the number of its node.
+    Name(usize),
 }
 
 /// A machine as words, without those that do not influence its behaviour.
@@ -44,7 +46,7 @@ pub(super) struct Words(pub(super) Vec<Word>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
     /// The random draws so far, and the time of the last input. The words before them are the settings, which are the
-    /// same in all machines.
+    /// same in all machines, and the name, which is that of the node.
     ignored: Vec<usize>,
 }
 
@@ -52,7 +54,7 @@ impl Layout {
     /// Compares candidates that differ in their seeds and in the time of their last input. The words in which these
     /// differ come before all fields of variable length, so their positions are fixed.
     pub(super) fn of<S: Subject>(config: Config) -> Self {
-        let (fresh, other) = (S::new(config, Seed::new(0)), S::new(config, Seed::new(u128::MAX)));
+        let [fresh, other] = [0, u128::MAX].map(|seed| S::new(config, name(0), Seed::new(seed)));
         let mut woken = fresh.clone();
         woken.handle(Instant::from_nanos(CLOCKS_BEGIN), Input::Wake);
         let [fresh, other, woken] =
@@ -130,9 +132,9 @@ impl Hasher for WordHasher<'_> {
     }
 
     fn write_u128(&mut self, value: u128) {
-        self.push(
-            u64::try_from(value).map_or_else(|_| Word::Holder(short_holder(value)), Word::Stamp),
-        );
+        let node = node_of(value).map(Word::Name);
+        let stamp = || u64::try_from(value).map(Word::Stamp).ok();
+        self.push(node.or_else(stamp).unwrap_or_else(|| Word::Holder(short_holder(value))));
     }
 
     fn write_usize(&mut self, value: usize) {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tenure_core::contract::{self, Moment};
 use tenure_core::{
-    Acquire, Candidate, Claim, Config, Event, Input, Instant, Output, Pending, Reply, Request,
-    RequestId, Seed, Sight, Stamp, Token, WatchedStamp,
+    Acquire, Candidate, Claim, Config, Event, Input, Instant, NameId, Output, Pending, Reply,
+    Request, RequestId, Seed, Sight, Stamp, Token, WatchedStamp,
 };
 
 use super::Subject;
-use super::subject::{Kept, NAME};
+use super::subject::Kept;
 
 /// A candidate or store with that bug.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,8 +36,8 @@ pub(super) trait Bug: Clone + Debug + Default + Eq + Hash + Send + Sync {
 }
 
 impl<B: Bug> Subject for Planted<B> {
-    fn new(config: Config, seed: Seed) -> Self {
-        Self { candidate: Candidate::new(config, NAME, seed), bug: B::default() }
+    fn new(config: Config, name: NameId, seed: Seed) -> Self {
+        Self { candidate: Candidate::new(config, name, seed), bug: B::default() }
     }
 
     fn handle(&mut self, now: Instant, input: Input) {
@@ -121,6 +121,22 @@ impl WatchesHalfOfTheQuarantine {
             }
             Some(_) | None => self.told = Some((past.stamp, now)),
         }
+    }
+}
+
+/// Takes a lease that is kept for another one at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct TakesWhatIsKept;
+
+impl Bug for TakesWhatIsKept {
+    fn handle(&mut self, candidate: &mut Candidate, now: Instant, mut input: Input) {
+        if let Input::Reply { result: Ok(Reply::Not(sight) | Reply::At(sight)), .. } = &mut input
+            && let Some(lease) = &mut sight.record
+            && let Some(kept) = &mut lease.reservation
+        {
+            kept.reserve = Duration::ZERO;
+        }
+        candidate.handle(now, input);
     }
 }
 
