@@ -161,7 +161,8 @@ impl Course {
 impl Preload {
     /// That process will tell the time by the clock.
     pub(crate) fn sets(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", library(&self.0)).env(FILE, settings(&self.0));
+        preload::load(command, &library(&self.0));
+        command.env(FILE, settings(&self.0));
     }
 }
 

@@ -29,7 +29,7 @@ impl SilentNames {
 
     /// No lookup of that process ends. It must be kept until the process has begun.
     pub fn silence(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", self.0.path().join("names.so"));
+        preload::load(command, &self.0.path().join("names.so"));
     }
 }
 

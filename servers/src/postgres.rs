@@ -1,6 +1,7 @@
 //! A real PostgreSQL server of a test's own.
 
 mod session;
+mod sessions;
 mod template;
 
 use std::fs;
@@ -16,6 +17,7 @@ use crate::ServerError;
 use crate::child::{Account, find};
 use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
+use crate::preload;
 use crate::process::{Process, Program};
 pub use session::PostgresSession;
 
@@ -283,6 +285,7 @@ impl PostgresServer {
     fn launch(&mut self) -> Result<(), ServerError> {
         let (data, port) = (self.data(), self.port);
         let (settings, clock) = (&self.settings, &self.clock);
+        let sessions = sessions::library()?;
         let configure = |command: &mut Command| {
             command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
             // No sockets but that port.
@@ -290,6 +293,7 @@ impl PostgresServer {
             for setting in settings {
                 command.args(["-c", setting]);
             }
+            preload::load(command, &sessions);
             if let Some(clock) = clock {
                 clock.sets(command);
             }

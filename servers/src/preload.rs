@@ -1,5 +1,6 @@
 //! Small libraries that programs load before the C library (`LD_PRELOAD`), compiled when a test needs them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -11,6 +12,8 @@ use crate::ServerError;
 use crate::child::find;
 use crate::error::doing;
 
+const NAME: &str = "LD_PRELOAD";
+
 /// A folder for such a library.
 pub(crate) fn folder(making: &'static str) -> Result<TempDir, ServerError> {
     let folder = tempfile::tempdir().map_err(doing(making))?;
@@ -20,6 +23,17 @@ pub(crate) fn folder(making: &'static str) -> Result<TempDir, ServerError> {
         return Err(doing(making)(io::Error::new(io::ErrorKind::InvalidInput, why)));
     }
     Ok(folder)
+}
+
+/// The process of that command loads it, beside what it loads already.
+pub(crate) fn load(command: &mut Command, library: &Path) {
+    let mut all = OsString::new();
+    if let Some((_, Some(known))) = command.get_envs().find(|(name, _)| *name == NAME) {
+        all.push(known);
+        all.push(":");
+    }
+    all.push(library);
+    command.env(NAME, all);
 }
 
 /// Compiles it; the source is kept beside it.
