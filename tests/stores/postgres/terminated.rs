@@ -1,4 +1,4 @@
-//! Sessions that an administrator terminates.
+//! Sessions that an administrator terminates, or whose client vanishes.
 
 use std::time::Duration;
 
@@ -42,4 +42,33 @@ async fn sessions_terminated_repeatedly_never_make_two_leaders() {
     }
     one_leads([&one, &two], None).await;
     watch.nobody_overlapped();
+}
+
+/// The timers of the keepalives of the server's ends of its connections, as the kernel lists them, in hundredths of a second.
+fn keepalives(port: u16) -> Vec<u64> {
+    let lists = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let ends = lists.lines().skip(1).filter_map(|line| {
+        // sl  local_address rem_address  st tx_queue:rx_queue tr:tm->when
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [_, local, _, "01", _, timer, ..] = words[..] else { return None };
+        let (kind, left) = timer.split_once(':')?;
+        let is_the_servers = local.ends_with(&format!(":{port:04X}"));
+        (is_the_servers && kind == "02").then(|| u64::from_str_radix(left, 16).unwrap())
+    });
+    ends.collect()
+}
+
+/// A client that vanishes half way through a request leaves its row locked until the server notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_vanishes_is_noticed_within_seconds() {
+    let server = server();
+    let one = candidate(server.port(), "one", Config::builder(TTL).build().unwrap());
+    soon(one.elected()).await.unwrap();
+    // While a request is under way, another timer is set.
+    let noticed = async {
+        while !keepalives(server.port()).iter().any(|left| *left <= 1_000) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    soon(noticed).await;
 }

@@ -41,7 +41,8 @@ const OLDEST: u32 = 12;
 /// - no statement is compiled: reading all of a table counts as so costly then, also where there is no other way, that
 ///   the server would compile such a statement each time, for longer than a plain statement may take;
 /// - a backend whose client has gone does not work for ever, if the server can notice that: from version 14
-///   on, and not on every system.
+///   on, and not on every system;
+/// - nor does it wait for hours for the rest of a request, with a row locked, if the client vanished half way through it.
 ///
 /// Nothing is set unless the process that carries this out is the one that the server named when the
 /// connection began. A pooler names itself there, and then uses its own sessions with the server.
@@ -62,6 +63,12 @@ const SET_UP: &str = "
             END IF;
             BEGIN
                 PERFORM set_config('client_connection_check_interval', '1s', false);
+            EXCEPTION WHEN OTHERS THEN NULL;
+            END;
+            BEGIN
+                PERFORM set_config('tcp_keepalives_idle', '10', false);
+                PERFORM set_config('tcp_keepalives_interval', '5', false);
+                PERFORM set_config('tcp_keepalives_count', '3', false);
             EXCEPTION WHEN OTHERS THEN NULL;
             END;
         END IF;
