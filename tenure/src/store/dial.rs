@@ -5,9 +5,9 @@
 //! addresses are tried as browsers try them (RFC 8305, "happy eyeballs"): the next one follows when the attempts before
 //! it have failed or have taken a while, and the first connection wins.
 //!
-//! A server that accepts connections may still be the wrong one: a replica, or a process that hangs. Its address comes after the others from then
-//! on: it is tried when those have failed, or in the second half of the time. Its turn comes again when all addresses
-//! have turned out so, since any of them may have been promoted meanwhile.
+//! A server that accepts connections may still be the wrong one: a replica, or a process that hangs. Its address comes
+//! after the others from then on: it is tried when those have failed, or in the second half of the time. Its turn comes
+//! again when all addresses have turned out so, since any of them may have been promoted meanwhile.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -40,7 +40,7 @@ pub(super) struct Dial {
 /// The address that has accepted a connection.
 #[cfg_attr(
     not(any(feature = "redis", feature = "fred", feature = "postgres")),
-    allow(dead_code, reason = "etcd has no need of it")
+    allow(dead_code, reason = "only these have primaries")
 )]
 pub(super) struct Reached {
     server: Server,

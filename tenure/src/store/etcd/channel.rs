@@ -11,6 +11,7 @@ use etcd_client::Error;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
+use tokio_util::io::InspectReader;
 use tonic::codegen::{Service, http::Uri};
 use tonic::transport::{Channel, Endpoint};
 
@@ -65,14 +66,83 @@ impl Service<Uri> for Opens {
             // An address of IPv6 stands in brackets.
             let host = uri.host().ok_or_else(missing)?.trim_matches(['[', ']']);
             let port = uri.port_u16().ok_or_else(missing)?;
-            let (mut stream, mut reached) = dial.connect(host, port).await?;
-            // Members that do not answer are the balance of the channel's affair.
-            reached.has_spoken();
+            let (stream, mut reached) = dial.connect(host, port).await?;
+            let hears = move |read: &[u8]| {
+                if !read.is_empty() {
+                    reached.has_spoken();
+                }
+            };
+            let mut stream: Connection = Box::new(InspectReader::new(stream, hears));
             if let Some(tls) = tls {
                 stream = tls.connect(host, stream, &[b"h2"]).await?;
             }
             Ok(TokioIo::new(stream))
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+    use super::*;
+    use crate::Instant;
+    use crate::runtime::{Runtime, TokioRuntime};
+
+    /// A host of two addresses: what accepts connections at the first is silent, and the second one speaks.
+    #[derive(Debug, Default)]
+    struct Host(Mutex<Vec<(String, DuplexStream)>>);
+
+    impl Runtime for Host {
+        fn now(&self) -> Instant {
+            TokioRuntime.now()
+        }
+
+        fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
+            TokioRuntime.sleep_until(deadline)
+        }
+
+        fn spawn(&self, task: BoxFuture<'static, ()>) {
+            TokioRuntime.spawn(task);
+        }
+
+        fn addresses(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<String>>> {
+            async { Ok(["silent", "speaks"].map(str::to_owned).to_vec()) }.boxed()
+        }
+
+        fn connect(&self, host: &str, _: u16) -> BoxFuture<'static, io::Result<Connection>> {
+            let (own, other) = tokio::io::duplex(64);
+            self.0.lock().unwrap().push((host.to_owned(), other));
+            async { Ok(Box::new(own) as Connection) }.boxed()
+        }
+
+        fn entropy(&self) -> io::Result<u128> {
+            Ok(0)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_address_is_not_tried_first_again() {
+        let host = Arc::new(Host::default());
+        let runtime: Arc<dyn Runtime> = Arc::clone(&host) as _;
+        let dial = Arc::new(Dial::new(&runtime, Duration::from_secs(5)));
+        let mut opens = Opens { dial, tls: None };
+        let mut open = || opens.call(Uri::from_static("http://etcd.test:2379"));
+        let dialled = || host.0.lock().unwrap().pop().unwrap();
+        let stream = open().await.unwrap();
+        let (address, _open) = dialled();
+        assert_eq!(address, "silent");
+        drop(stream);
+        let mut stream = open().await.unwrap().into_inner();
+        let (address, mut other) = dialled();
+        assert_eq!(address, "speaks");
+        other.write_all(b"PRI").await.unwrap();
+        stream.read_exact(&mut [0; 3]).await.unwrap();
+        drop(stream);
+        let _stream = open().await.unwrap();
+        assert_eq!(dialled().0, "speaks");
     }
 }
