@@ -1,6 +1,6 @@
 //! One error for all.
 
-use std::io;
+use std::{fmt, io};
 
 use crate::store::{LimitError, StoreError};
 use crate::trace::TraceError;
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Any error from the settings to the end of an election, for functions that only hand errors on with `?`. Its text
-/// and its causes are those of the error within.
+/// and its causes are those of the error within. Its `Debug` is that text too, since a `main` that returns it prints it so.
 ///
 /// Errors of work, of a [fence](crate::fence) and of certificates are not among them.
 ///
@@ -27,7 +27,7 @@ use crate::{
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tenure::Error> { report_once().await }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A variable or a URL.
@@ -63,4 +63,10 @@ pub enum Error {
     /// The operating system refused something, such as its signals.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
