@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use tenure::fence::FenceError;
 use tenure::runtime::{Connection, Runtime, TokioRuntime};
 use tenure::store::Memory;
+use tenure::testing::World;
 use tenure::trace::{Log, TraceError};
 use tenure::{Candidate, Config, Elections, Instant, StartError, Token};
 
@@ -79,6 +80,48 @@ async fn a_tenure_from_its_election_to_its_end() {
     let [elected, ended] = ["elected", "stepped-down"].map(|kind| number(of(kind), "at"));
     assert!(ended - elected >= 250_000_000, "{text}");
     assert!(number(lines[0], "at") <= elected && ended <= TokioRuntime.now().as_nanos());
+}
+
+/// A log that said too little of a claim, or nothing of its end, would hide two leaders from an audit.
+#[tokio::test]
+async fn each_end_has_its_reason_and_each_renewal_its_claim() {
+    let folder = Folder::new("reasons");
+    let world = World::new().unwrap();
+    for reason in ["expired", "superseded", "resigned"] {
+        let log = Log::create_in(&folder.0).unwrap();
+        let process = world.process();
+        let builder = process.candidate(reason).config(config()).trace(log.clone());
+        let candidate = builder.start().unwrap();
+        let tenure = candidate.elected().await.unwrap();
+        tokio::time::sleep(config().renew_interval() * 5 / 2).await;
+        let remaining = tenure.remaining();
+        match reason {
+            "expired" => process.cut(),
+            "superseded" => drop(world.supersede(reason).unwrap()),
+            _ => candidate.resign().await.unwrap(),
+        }
+        tenure.ended().await;
+        // The driver hears of it too.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        log.flush();
+        let text = fs::read_to_string(log.path()).unwrap();
+        let of = |kind: &str| -> Vec<&str> {
+            text.lines().filter(|line| line.starts_with(&format!("{{\"{kind}\":"))).collect()
+        };
+        let &[ended] = &of("stepped-down")[..] else { panic!("{text}") };
+        assert!(ended.contains(&format!("\"reason\":\"{reason}\"")), "{ended}");
+        let renewals = of("renewed");
+        assert!(renewals.len() >= 2, "{text}");
+        let nanos = |line: &str, field| Duration::from_nanos(number(line, field));
+        for renewal in &renewals {
+            let left = nanos(renewal, "left");
+            assert!(remaining <= left && left <= config().validity(), "{remaining:?} {text}");
+        }
+        if reason == "expired" {
+            let last = renewals.last().unwrap();
+            assert!(nanos(ended, "at") >= nanos(last, "at") + nanos(last, "left"), "{text}");
+        }
+    }
 }
 
 type FencedWrite = Result<(), FenceError<io::Error>>;
