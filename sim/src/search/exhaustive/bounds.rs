@@ -137,6 +137,11 @@ impl Bounds {
         (Duration::from_millis(renewal), Duration::from_millis(timeout))
     }
 
+    /// The most faults of each kind, if there may be any.
+    pub(super) fn allowed(&self) -> Faults {
+        if self.most_faults == 0 { Faults::default() } else { self.faults }
+    }
+
     /// The least true time in which a candidate watches a lease, in nanoseconds. That of a past is the same: the
     /// quarantine is as long as the TTL.
     pub(super) fn shortest_watch(&self) -> u64 {

@@ -51,7 +51,7 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
     view.written(&mut all, state.written);
     let mut nodes: SmallVec<[u64; 3]> =
         (0..state.nodes.len()).map(|node| view.node(node)).collect();
-    if bounds.faults.wishes == 0 {
+    if bounds.allowed().wishes == 0 {
         nodes.sort_unstable();
     } else {
         nodes = first_rotation(&nodes);

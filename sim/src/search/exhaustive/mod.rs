@@ -153,7 +153,7 @@ pub(crate) fn run_as<S: Subject>(
 ) -> Result<Report, ConfigError> {
     let election = Election::<S>::new(*bounds, config);
     let found = search::search(&election, limit, jobs);
-    let (met, unmet) = found.seen.split();
+    let (met, unmet) = found.seen.split(bounds.allowed());
     let outcome = match found.end {
         End::Complete => Outcome::Complete,
         End::Cut => Outcome::Cut,

@@ -148,7 +148,7 @@ impl<S: Subject> State<S> {
             },
             messages: SmallVec::new(),
             faults_left: bounds.most_faults,
-            left: if bounds.most_faults == 0 { Faults::default() } else { bounds.faults },
+            left: bounds.allowed(),
             written: None,
         }
     }

@@ -64,6 +64,9 @@ impl<S: Subject> Step<'_, S> {
             }
             Action::Pause(node) => {
                 state.spend(|left| &mut left.pauses);
+                if state.leads(node).is_some() {
+                    self.seen.met(Condition::LeaderPaused);
+                }
                 state.nodes[node].paused = true;
             }
             Action::Resume(node) => state.nodes[node].paused = false,
@@ -111,6 +114,7 @@ impl<S: Subject> Step<'_, S> {
         let message = self.state.messages[index];
         if again {
             self.state.spend(|left| &mut left.duplicates);
+            self.seen.met(Condition::Duplicated);
         } else {
             self.state.messages.swap_remove(index);
         }
