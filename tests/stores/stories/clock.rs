@@ -42,7 +42,7 @@ async fn steps_change_nothing(mut clock: ServerClock, port: u16, store: impl Fn(
             took > TTL.saturating_sub(config.renew_interval()),
             "{took:?} after a step of {by_ms} ms"
         );
-        assert!(took < TTL * 3, "{took:?} after a step of {by_ms} ms");
+        assert!(took < TTL * 10, "{took:?} after a step of {by_ms} ms");
         assert!(!leader(is_one, &one, &two).is_leader());
         cut_off.set(Flow::Forward);
         tenure = next;
