@@ -101,7 +101,8 @@ fn fg_brings_a_background_command_to_the_front() {
     let supervisor = parent(guard).unwrap();
     // It reads the terminal, which background processes must not.
     wait_until("the stop", || is_stopped(supervisor));
-    terminal.types("fg\n");
+    // The shell continues only what it knows to be stopped, and learns that once all threads are.
+    terminal.types("until [ -n \"$(jobs -s)\" ]; do sleep 0.1; done; fg\n");
     wait_until("the end of the stop", || !is_stopped(supervisor));
     terminal.types("hello\n");
     assert_eq!(terminal.sees("read"), "got hello");
