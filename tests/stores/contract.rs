@@ -79,6 +79,54 @@ fn in_a_kubernetes_of_yours() {
     }
 }
 
+/// Each request is the first one of its connection. In the other tests, most follow on others.
+mod cold {
+    use super::*;
+
+    /// What is asked in one call goes over one connection, a purge needs a store that has watched, and the comparison
+    /// chooses for itself when to connect.
+    const NEED_A_CONNECTION: [Row; 7] = [
+        Row::AcquiresOfOneCall,
+        Row::RivalsAcquires,
+        Row::RenewalsOfOneCall,
+        Row::RivalsRenewals,
+        Row::LooksOfOneCall,
+        Row::PurgedTokens,
+        Row::Differential,
+    ];
+
+    fn every_row(place: impl Fn() -> Place) {
+        for row in Row::ALL.into_iter().filter(|row| !NEED_A_CONNECTION.contains(row)) {
+            check(row, || place().cold());
+        }
+    }
+
+    #[test]
+    fn redis_rs() {
+        every_row(|| redis::rows::place(RedisRs));
+    }
+
+    #[test]
+    fn fred() {
+        every_row(|| redis::rows::place(Fred));
+    }
+
+    #[test]
+    fn postgres() {
+        every_row(postgres::rows::place);
+    }
+
+    #[test]
+    fn etcd() {
+        every_row(etcd::rows::place);
+    }
+
+    #[test]
+    fn sqlite() {
+        every_row(sqlite::rows::place);
+    }
+}
+
 /// Variants of other stores: the comparison, and the rows in which they could differ.
 mod in_short {
     use super::*;

@@ -1,16 +1,23 @@
 //! Servers of a test's own, of whatever kind: one type for all, since each type costs the whole suite over
 //! again in the compiler.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tenure::store::{AnyStore, Store};
+use futures_util::Stream;
+use tenure::Token;
+use tenure::store::{
+    AnyStore, Key, Message, Reply, Request, Store, StoreError, StoreTraits, Watched,
+};
 use tenure_sim::conformance::{Data, Harness, Mishap, Row, Unsupported};
 
+type Connect = Box<dyn Fn() -> AnyStore + Send + Sync>;
 type Act<T> = Box<dyn Fn(T) -> Result<(), Unsupported> + Send + Sync>;
 
 /// Servers that the suite runs on.
 pub(crate) struct Place {
-    connect: Box<dyn Fn() -> AnyStore + Send + Sync>,
+    connect: Connect,
     replace: Act<Data>,
     suffer: Act<Mishap>,
     slow: Act<bool>,
@@ -42,6 +49,52 @@ impl Place {
             skips: vec![Row::LeastTtl],
         };
         Building { servers, place }
+    }
+
+    /// The same, where each request is the first one of its connection.
+    pub(crate) fn cold(mut self) -> Self {
+        let connect = Arc::new(self.connect);
+        self.connect = Box::new(move || {
+            let connect = Arc::clone(&connect);
+            AnyStore::new(Cold { own: connect(), connect: Box::new(move || connect()) })
+        });
+        self
+    }
+}
+
+/// A store that connects for each request.
+struct Cold {
+    own: AnyStore,
+    connect: Connect,
+}
+
+impl Store for Cold {
+    fn traits(&self) -> StoreTraits {
+        self.own.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        (self.connect)().call(key, request).await
+    }
+
+    fn connect_error(&self) -> Option<StoreError> {
+        self.own.connect_error()
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        self.own.hints(watched)
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        (self.connect)().purge(age).await
+    }
+
+    async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
+        (self.connect)().keys().await
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        self.own.messages(key, token)
     }
 }
 
