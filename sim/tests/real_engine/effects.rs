@@ -46,6 +46,50 @@ fn pascal(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
+/// What the trace tells between the order of such a fault and its end, with the milliseconds since the order.
+fn during<'a>(text: &'a str, kind: &str) -> Vec<(f64, &'a str)> {
+    let mut lines = text.lines().filter_map(|line| {
+        let (at, what) = line.trim_start().split_once(" ms ")?;
+        Some((at.parse::<f64>().ok()?, what))
+    });
+    let ordered = lines.find(|(_, what)| what.contains(&format!("Fault {{ kind: {kind}")));
+    let (since, _) = ordered.unwrap_or_else(|| panic!("no {kind} in {text}"));
+    let ends = format!("Healed {{ kind: {kind}");
+    let told = lines.take_while(|(_, what)| !what.contains(&ends));
+    told.map(|(at, what)| (at - since, what)).collect()
+}
+
+/// The engine that orders faults also counts their effects. These are seen in what the struck process and the server tell.
+#[test]
+fn faults_strike_whom_they_are_meant_for() {
+    let node = || serde_json::json!({ "node": 0 });
+    let faults = serde_json::json!([
+        { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "partition": node() } },
+        { "when": { "at_ms": 8_500 }, "for_ms": 1_000, "what": { "pause": node() } },
+        { "when": { "at_ms": 10_500 }, "for_ms": 800, "what": { "crash": { "node": 0, "power": false } } },
+        { "when": { "at_ms": 12_500 }, "for_ms": 300, "what": "store-loss" }
+    ]);
+    let ran = replayed("redis", &faults);
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    let tells = |what: &str| what.contains("who: n0,");
+    // What had arrived before may be answered.
+    let told: Vec<_> = during(&text, "Partition")
+        .into_iter()
+        .filter(|(after, what)| *after > 100.0 && tells(what))
+        .collect();
+    assert!(told.iter().any(|(_, what)| what.contains("Sent")), "{told:?}");
+    assert!(!told.iter().any(|(_, what)| what.contains("answer: Some")), "{told:?}");
+    for kind in ["Pause", "Crash"] {
+        let told: Vec<_> =
+            during(&text, kind).into_iter().filter(|(_, what)| tells(what)).collect();
+        assert!(told.iter().all(|(after, _)| *after < 50.0), "{kind}: {told:?}");
+    }
+    let (_, after) = text.split_once("Healed { kind: StoreLoss").unwrap();
+    let first = after.lines().find(|line| line.contains(" Store ")).unwrap();
+    assert!(first.contains("Store 1: ") && first.contains("no record"), "{first}");
+}
+
 #[test]
 fn acts_at_redis_have_effects() {
     // The first leader waits out a quarantine. Without memory none is elected, and the next one waits after a loss.
