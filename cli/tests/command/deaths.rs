@@ -81,9 +81,11 @@ fn strike(election: &Election, leader: &Line, victims: &[i32], fate: Fate) -> Li
     election.journal.leads_after(leader.token)
 }
 
-/// The first command of an election of two hosts.
+/// The first command of an election of two hosts. The guard needs several turns to find and kill what has detached itself,
+/// and the machine may be busy: so the stop margin, a tenth of the TTL, is 400 ms.
 fn led(kind: &[&str]) -> (Election, Vec<Host>, Line) {
-    let election = Election::in_a_file();
+    let mut election = Election::in_a_file();
+    election.ttl = TTL * 2;
     let hosts = vec![election.host(kind), election.host(kind)];
     let leader = election.journal.next_after(0);
     (election, hosts, leader)
