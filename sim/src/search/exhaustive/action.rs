@@ -1,9 +1,10 @@
 //! The actions that are possible in a state.
 
+use tenure_core::Wish;
+
 use super::bounds::{Bounds, Rate};
 use super::state::{Body, Node, State};
 use super::subject::{Subject, name};
-use tenure_core::Wish;
 
 /// One event of the election, its network or its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

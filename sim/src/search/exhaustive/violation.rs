@@ -1,5 +1,7 @@
 //! A violation as text: each step of the path that leads to it.
 
+use tenure_core::Wish;
+
 use super::action::Action;
 use super::judge::Broken;
 use super::met::Seen;
@@ -7,7 +9,6 @@ use super::search::Model;
 use super::state::{Body, Message, State};
 use super::subject::{Subject, node_of};
 use super::{Election, TraceStep, Violation};
-use tenure_core::Wish;
 
 /// Takes the steps of the path again, and describes each.
 pub(super) fn describe<S: Subject>(
