@@ -49,8 +49,8 @@ fn held(sql: &str) -> Planted {
     planted.keeps(shell)
 }
 
-/// Another program has it open, so that the files beside it stay. It has written: to an empty log, whoever opens it gives
-/// the mode of the file.
+/// Another program has the file open, so that the log and the shared memory stay. Its write fills the log, since SQLite
+/// gives an empty log the mode of the file when a process opens it.
 fn with_mode(suffix: &str, mode: u32) -> Planted {
     let planted = held("UPDATE past SET stamp = stamp;");
     let mut path = file(&planted).into_os_string();
