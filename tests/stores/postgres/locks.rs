@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use tenure::store::postgres::Postgres;
-use tenure::store::{Reply, Request};
+use tenure::store::{Key, Reply, Request, Store};
 use tenure_servers::PostgresServer;
+use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
 use super::support::{
     RENEWED, SOON, acquire, after_watching, call, client, granted, held, local, look, release,
-    renew, server, sessions, shown,
+    renew, server, sessions, shown, soon,
 };
 
 const WAITS: &str = "wait_event_type = 'Lock'";
@@ -34,10 +35,7 @@ async fn after_a_wait(
     change: &str,
 ) -> Reply {
     let holds = lock(server).await;
-    let asked = tokio::spawn({
-        let store = store.clone();
-        async move { call(&store, request).await.unwrap() }
-    });
+    let asked = asked(store, request);
     sessions(server, WAITS, 1).await;
     holds.batch_execute(&format!("{change}; COMMIT")).await.unwrap();
     asked.await.unwrap()
@@ -98,10 +96,7 @@ async fn a_second_first_acquire_waits() {
              decode(repeat('07', 16), 'hex'), 'first', '', \
              tenure.leases_identity(), tenure.leases_backend(), true, true)";
         first.batch_execute(acquires).await.unwrap();
-        let asked = tokio::spawn({
-            let store = store.clone();
-            async move { call(&store, acquire(2, None)).await.unwrap() }
-        });
+        let asked = asked(&store, acquire(2, None));
         sessions(&server, WAITS, 1).await;
         first.batch_execute(ends).await.unwrap();
         match asked.await.unwrap() {
@@ -112,6 +107,71 @@ async fn a_second_first_acquire_waits() {
             other => panic!("{ends}: {other:?}"),
         }
     }
+}
+
+const LOCKS_PAST: &str = "SELECT FROM tenure.leases_past FOR UPDATE NOWAIT";
+/// Waits until another session waits for a lock of this one.
+async fn waits_for(server: &PostgresServer, session: &Client) {
+    let pid: i32 = session.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    let sql = format!("SELECT count(*) FROM pg_locks WHERE {pid} = ANY(pg_blocking_pids(pid))");
+    soon(async {
+        while server.sql(&sql).unwrap() == "0" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+fn asked(store: &Postgres, request: Request) -> JoinHandle<Reply> {
+    let store = store.clone();
+    tokio::spawn(async move { call(&store, request).await.unwrap() })
+}
+
+/// An acquire that begins again holds no lock on the past meanwhile: whoever has locked the row that it waits for may need
+/// the past too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_waits_for_no_row_while_it_has_locked_the_past() {
+    let server = server();
+    let store = at(server.port());
+    store.call(&Key::new("other").unwrap(), acquire(1, None)).await.unwrap();
+    let (holds, rival) = (client(server.port()).await, client(server.port()).await);
+    holds.batch_execute(&format!("BEGIN; {LOCKS_PAST}")).await.unwrap();
+    let asked = asked(&store, acquire(2, None));
+    sessions(&server, WAITS, 1).await;
+    let inserts = "INSERT INTO tenure.leases (key, token, holder, number, ttl, quarantine, written, name, metadata) \
+         VALUES ('job', 7, decode(repeat('07', 16), 'hex'), 1, 1, 1, 1, 'first', '')";
+    rival.batch_execute(inserts).await.unwrap();
+    rival
+        .batch_execute("BEGIN; SELECT FROM tenure.leases WHERE key = 'job' FOR UPDATE")
+        .await
+        .unwrap();
+    holds.batch_execute("COMMIT").await.unwrap();
+    waits_for(&server, &rival).await;
+    rival.batch_execute(&format!("{LOCKS_PAST}; COMMIT")).await.unwrap();
+    let reply = asked.await.unwrap();
+    assert!(matches!(reply, Reply::Not(_)), "{reply:?}");
+}
+
+/// Of two that share a lock on the past, neither could change it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_must_change_the_past_does_not_share_its_lock() {
+    let server = server();
+    let store = at(server.port());
+    let token = granted(&store, acquire(1, None)).await;
+    let holds = lock(&server).await;
+    let asked = asked(&store, acquire(1, Some(token)));
+    sessions(&server, WAITS, 1).await;
+    let shares = client(server.port()).await;
+    shares
+        .batch_execute("UPDATE tenure.leases_past SET identity = 'of another server'")
+        .await
+        .unwrap();
+    shares.batch_execute("BEGIN; SELECT FROM tenure.leases_past FOR SHARE").await.unwrap();
+    holds.batch_execute("COMMIT").await.unwrap();
+    waits_for(&server, &shares).await;
+    shares.batch_execute(&format!("{LOCKS_PAST}; COMMIT")).await.unwrap();
+    let reply = asked.await.unwrap();
+    assert!(matches!(reply, Reply::Not(_)), "{reply:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,6 +27,7 @@ const IDLE_SESSION_TIMEOUT: &str = "57P05";
 const UNKNOWN_STATEMENT: &str = "26000";
 const DUPLICATE_STATEMENT: &str = "42P05";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
+const DEADLOCK_DETECTED: &str = "40P01";
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// "Feature not supported": a cached plan for a function that was replaced meanwhile, or a function that the server has
 /// only by name.
@@ -106,6 +107,7 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
             );
             (Kind::Locked, Some(advice))
         }
+        DEADLOCK_DETECTED => (Kind::Locked, None),
         UNDEFINED_DATABASE => (Kind::Missing, None),
         UNDEFINED_TABLE | UNDEFINED_FUNCTION | UNDEFINED_SCHEMA => {
             let advice = "LeaseTable::schema_sql has the statements that make it";

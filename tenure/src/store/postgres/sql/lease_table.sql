@@ -184,95 +184,106 @@ DECLARE
     now       bigint;
     last      bigint;
     mine      boolean;
+    changes   boolean;
     grantable boolean;
     granted   boolean;
 BEGIN
     server := tenure.leases_here(server, backend);
     -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden.
     FOR attempt IN 0..10 LOOP
-        IF attempt = 0 THEN
-            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
-            SELECT * INTO past FROM tenure.leases_past;
-        ELSE
-            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-            -- A stamp must not come between this reading and the grant. Grants do not wait for each other.
-            IF past IS DISTINCT FROM before THEN
-                past := tenure.leases_lock_past();
+        -- TN005: begin again. The block lets go its locks then; otherwise the past would be locked before the row.
+        BEGIN
+            changes := past IS DISTINCT FROM before;
+            IF attempt = 0 THEN
+                SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+                SELECT * INTO past FROM tenure.leases_past;
             ELSE
-                SELECT * INTO past FROM tenure.leases_past FOR SHARE;
+                SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+                -- A stamp must not come between this reading and the grant. Grants do not wait for each other.
+                IF changes THEN
+                    past := tenure.leases_lock_past();
+                ELSE
+                    SELECT * INTO past FROM tenure.leases_past FOR SHARE;
+                END IF;
             END IF;
-        END IF;
-        before := past;
-        last := CASE WHEN lease.key IS NULL THEN coalesce(past.purged, 0) ELSE lease.token END;
-        mine := coalesce(NOT lease.released AND lease.holder = of_holder, false);
-        grantable := mine
-            OR lease.key IS NULL AND seen >= coalesce(past.purged, 0)
-            OR coalesce(lease.released AND coalesce(lease.reserved_for = of_id, true) AND seen >= lease.token
-                AND of_quarantine >= lease.ttl AND lease.quarantine >= of_ttl, false)
-            OR coalesce(lease.holder = watched_holder AND lease.number = watched_number, false);
+            before := past;
+            last := CASE WHEN lease.key IS NULL THEN coalesce(past.purged, 0) ELSE lease.token END;
+            mine := coalesce(NOT lease.released AND lease.holder = of_holder, false);
+            grantable := mine
+                OR lease.key IS NULL AND seen >= coalesce(past.purged, 0)
+                OR coalesce(lease.released AND coalesce(lease.reserved_for = of_id, true) AND seen >= lease.token
+                    AND of_quarantine >= lease.ttl AND lease.quarantine >= of_ttl, false)
+                OR coalesce(lease.holder = watched_holder AND lease.number = watched_number, false);
 
-        IF (is_first OR grantable) AND (past.stamp IS NULL OR past.identity IS DISTINCT FROM server) THEN
-            -- A past that is trusted from the beginning counts as watched for ever.
-            past.watched := CASE WHEN past.stamp IS NULL AND trust_empty_store AND seen <= last
-                THEN 4503599627370496 ELSE 0 END;
-            past.identity := server;
-            past.stamp := tenure.leases_stamp(server);
-        END IF;
-        IF seen > last AND lost IS DISTINCT FROM last THEN
-            -- A lost grant that the candidate has not watched out. Only a past that was watched gets a new stamp:
-            -- otherwise two candidates would stamp each other away for ever.
-            granted := false;
-            IF past.stamp IS NOT NULL AND past.watched > 0 THEN
+            IF (is_first OR grantable) AND (past.stamp IS NULL OR past.identity IS DISTINCT FROM server) THEN
+                -- A past that is trusted from the beginning counts as watched for ever.
+                past.watched := CASE WHEN past.stamp IS NULL AND trust_empty_store AND seen <= last
+                    THEN 4503599627370496 ELSE 0 END;
+                past.identity := server;
                 past.stamp := tenure.leases_stamp(server);
-                past.watched := 0;
             END IF;
-        ELSE
-            IF past.stamp = of_stamp THEN
-                past.watched := greatest(past.watched, of_watched);
-            END IF;
-            granted := grantable AND past.stamp IS NOT NULL
-                AND past.watched >= greatest(of_quarantine, past.longest);
-            IF granted AND NOT mine THEN
-                past.longest := greatest(past.longest, of_ttl);
-            END IF;
-        END IF;
-        IF NOT granted AND past IS NOT DISTINCT FROM before THEN
-            RETURN NULL;
-        END IF;
-        CONTINUE WHEN attempt = 0;
-
-        IF granted AND current_setting('fsync') = 'off' AND NOT trust_empty_store
-            AND current_setting('elections.accepts_fsync_off', true) IS DISTINCT FROM 'on'
-        THEN
-            RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
-        END IF;
-        now := tenure.leases_micros(clock_timestamp());
-        IF granted AND mine THEN
-            UPDATE tenure.leases AS l SET number = of_number, written = now
-                WHERE l.key = of_key AND l.number < of_number;
-            last := lease.token;
-        ELSIF granted THEN
-            last := greatest(last + 1, seen + 1, CASE WHEN now <= 4503599627370496 THEN now ELSE 0 END);
-            IF lease.key IS NULL THEN
-                -- Waits for another session that has just inserted it.
-                INSERT INTO tenure.leases (key, token, holder, number, ttl, quarantine, written, name, metadata)
-                    VALUES (of_key, last, of_holder, of_number, of_ttl, of_quarantine, now, of_name, of_metadata)
-                    ON CONFLICT DO NOTHING;
-                CONTINUE WHEN NOT FOUND;
+            IF seen > last AND lost IS DISTINCT FROM last THEN
+                -- A lost grant that the candidate has not watched out. Only a past that was watched gets a new stamp:
+                -- otherwise two candidates would stamp each other away for ever.
+                granted := false;
+                IF past.stamp IS NOT NULL AND past.watched > 0 THEN
+                    past.stamp := tenure.leases_stamp(server);
+                    past.watched := 0;
+                END IF;
             ELSE
-                UPDATE tenure.leases AS l
-                    SET token = last, holder = of_holder, number = of_number, released = false,
-                        reserved_for = NULL, reserve = 0, ttl = of_ttl, quarantine = of_quarantine,
-                        wanted = NULL, asked = NULL, told = NULL, defer = 0,
-                        written = now, name = of_name, metadata = of_metadata
-                    WHERE l.key = of_key;
+                IF past.stamp = of_stamp THEN
+                    past.watched := greatest(past.watched, of_watched);
+                END IF;
+                granted := grantable AND past.stamp IS NOT NULL
+                    AND past.watched >= greatest(of_quarantine, past.longest);
+                IF granted AND NOT mine THEN
+                    past.longest := greatest(past.longest, of_ttl);
+                END IF;
             END IF;
-        END IF;
-        IF past IS DISTINCT FROM before THEN
-            UPDATE tenure.leases_past SET identity = past.identity, stamp = past.stamp,
-                watched = past.watched, longest = past.longest;
-        END IF;
-        RETURN CASE WHEN granted THEN last END;
+            IF NOT granted AND past IS NOT DISTINCT FROM before THEN
+                RETURN NULL;
+            END IF;
+            CONTINUE WHEN attempt = 0;
+            IF past IS DISTINCT FROM before AND NOT changes THEN
+                RAISE EXCEPTION USING ERRCODE = 'TN005';
+            END IF;
+
+            IF granted AND current_setting('fsync') = 'off' AND NOT trust_empty_store
+                AND current_setting('elections.accepts_fsync_off', true) IS DISTINCT FROM 'on'
+            THEN
+                RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
+            END IF;
+            now := tenure.leases_micros(clock_timestamp());
+            IF granted AND mine THEN
+                UPDATE tenure.leases AS l SET number = of_number, written = now
+                    WHERE l.key = of_key AND l.number < of_number;
+                last := lease.token;
+            ELSIF granted THEN
+                last := greatest(last + 1, seen + 1, CASE WHEN now <= 4503599627370496 THEN now ELSE 0 END);
+                IF lease.key IS NULL THEN
+                    -- Waits for another session that has just inserted it.
+                    INSERT INTO tenure.leases (key, token, holder, number, ttl, quarantine, written, name, metadata)
+                        VALUES (of_key, last, of_holder, of_number, of_ttl, of_quarantine, now, of_name, of_metadata)
+                        ON CONFLICT DO NOTHING;
+                    IF NOT FOUND THEN
+                        RAISE EXCEPTION USING ERRCODE = 'TN005';
+                    END IF;
+                ELSE
+                    UPDATE tenure.leases AS l
+                        SET token = last, holder = of_holder, number = of_number, released = false,
+                            reserved_for = NULL, reserve = 0, ttl = of_ttl, quarantine = of_quarantine,
+                            wanted = NULL, asked = NULL, told = NULL, defer = 0,
+                            written = now, name = of_name, metadata = of_metadata
+                        WHERE l.key = of_key;
+                END IF;
+            END IF;
+            IF past IS DISTINCT FROM before THEN
+                UPDATE tenure.leases_past SET identity = past.identity, stamp = past.stamp,
+                    watched = past.watched, longest = past.longest;
+            END IF;
+            RETURN CASE WHEN granted THEN last END;
+        EXCEPTION WHEN SQLSTATE 'TN005' THEN NULL;
+        END;
     END LOOP;
     PERFORM tenure.leases_hidden();
 END
