@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use tenure_core::Wish;
 
 use super::Candidate;
 use crate::logging::LIFE;
 use crate::shared::{Command, Shared, Standing};
 use crate::store::{LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
-use crate::{Instant, Token};
+use crate::{Event, Instant, StepDownReason, Token};
 
 /// Why a candidate did not hand over.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -26,6 +27,12 @@ pub enum HandOverError {
     NobodyAsked {
         /// The TTL: a waiting candidate looks for a wish several times within it.
         within: Duration,
+    },
+    /// The tenure ended before it was handed over.
+    #[error("the tenure ended before it was handed over: {reason}")]
+    Ended {
+        /// Why.
+        reason: StepDownReason,
     },
     /// This candidate leads no more, and its leader-only work has outlived its bound: the lease ends by itself.
     #[error("leader-only work still runs after its bound; the lease ends by itself")]
@@ -58,12 +65,29 @@ impl Candidate {
         let (shared, token) = (self.shared(), tenure.token());
         let within = shared.settings.chosen.ttl;
         let until = shared.runtime.now() + within;
+        let mut events = self.events();
         shared.want(token, Some(wish), until).await?;
         // A driver that is gone renews nothing, and the tenure ends.
         let _ = shared.send(Command::RenewNow { id: shared.id });
+        let ended = async {
+            loop {
+                match events.next().await {
+                    Some(Event::SteppedDown { tenure, reason }) if tenure.token() == token => {
+                        break Some(reason);
+                    }
+                    Some(_) => {}
+                    // The driver is gone: the tenure ends by itself.
+                    None => break None,
+                }
+            }
+        };
         tokio::select! {
             biased;
-            () = tenure.ended() => {}
+            reason = ended => match reason {
+                Some(StepDownReason::HandedOver) => {}
+                Some(reason) => return Err(HandOverError::Ended { reason }),
+                None => return Err(HandOverError::NotLeading),
+            },
             () = shared.runtime.sleep_until(until) => {
                 tracing::warn!(
                     target: LIFE, key = ?shared.key, %token, to, ?within,

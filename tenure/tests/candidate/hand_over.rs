@@ -17,6 +17,11 @@ async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
     (leader, others.iter().map(|name| start(store, name)).collect())
 }
 
+fn join(remote: &Remote, name: &str) -> Candidate {
+    let candidate = Candidate::builder(remote.clone(), "job").name(name).config(quick());
+    candidate.start().unwrap()
+}
+
 async fn token_of(candidate: &Candidate) -> Token {
     soon(candidate.elected()).await.unwrap().token()
 }
@@ -116,6 +121,70 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
     assert!(matches!(error, HandOverError::Store(_) | HandOverError::NotLeading), "{error}");
     remote.heal();
     drop(tenure);
+}
+
+/// A tenure that ends meanwhile was not handed over, and the wish ends with it: the next one keeps the lead.
+#[tokio::test]
+async fn an_outage_during_a_wish_is_no_handover() {
+    let remote = Remote::default();
+    let one = join(&remote, "one");
+    let first = soon(one.elected()).await.unwrap();
+    let asked = remote.asked();
+    let handing = tokio::spawn({
+        let one = one.clone();
+        async move { one.hand_over(Some("two")).await }
+    });
+    while remote.asked() == asked {
+        tokio::task::yield_now().await;
+    }
+    remote.cut();
+    let error = soon(handing).await.unwrap().unwrap_err();
+    assert!(matches!(error, HandOverError::Ended { reason: StepDownReason::Expired }), "{error}");
+    assert!(!one.is_leader());
+    tokio::time::sleep(quick().ttl() * 3).await;
+    remote.heal();
+    let second = soon(one.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    let two = join(&remote, "two");
+    tokio::time::sleep(quick().ttl()).await;
+    assert!(second.is_current() && !two.is_leader());
+}
+
+/// Whoever ends the tenure first, the caller learns why.
+#[tokio::test]
+async fn a_resignation_during_a_wish_is_no_handover() {
+    let store = Memory::new();
+    let (one, _) = led(&store, &[]).await;
+    let (handing, resigning) = tokio::join!(one.hand_over(Some("two")), async {
+        tokio::time::sleep(quick().ttl() / 10).await;
+        one.resign().await
+    });
+    resigning.unwrap();
+    let error = handing.unwrap_err();
+    assert!(matches!(error, HandOverError::Ended { reason: StepDownReason::Resigned }), "{error}");
+}
+
+/// All hear of the wish at once. One of them leads then and goes on to, and each asks the store a few times.
+#[tokio::test]
+async fn a_hundred_that_are_meant_make_one_leader() {
+    const OTHERS: usize = 100;
+    let remote = Remote::default();
+    let one = join(&remote, "one");
+    let first = soon(one.elected()).await.unwrap();
+    let others = (0..OTHERS).map(|number| join(&remote, &format!("other-{number}")));
+    let others: Vec<_> = others.collect();
+    tokio::time::sleep(quick().ttl()).await;
+    let asked = remote.asked();
+    soon(one.hand_over(None)).await.unwrap();
+    let leads = others.iter().map(|other| Box::pin(other.elected()));
+    let (second, ..) = soon(futures_util::future::select_all(leads)).await;
+    let second = second.unwrap();
+    assert!(second.token() > first.token());
+    tokio::time::sleep(quick().ttl()).await;
+    let asked = remote.asked() - asked;
+    assert!(asked < OTHERS * 30, "{asked}");
+    assert!(second.is_current() && !one.is_leader());
+    assert_eq!(others.iter().filter(|other| other.is_leader()).count(), 1);
 }
 
 /// The wish outlives the future, so the candidate of that name may ask later.
