@@ -9,7 +9,7 @@ use tenure_servers::Proxy;
 use super::proxy;
 use super::wakeup::{Counted, patient};
 use crate::redis::support::Client;
-use crate::support::{soon, start};
+use crate::support::{Log, soon, start};
 use crate::{etcd, postgres, redis};
 
 /// The heartbeat comes every three of these, and has to be answered within one.
@@ -17,8 +17,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Ten times as long as all of that, and four times as long as that of HTTP/2.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// Nothing but the heartbeat can notice it: leases last a minute here.
-async fn a_standby_is_woken(direct: AnyStore, behind: AnyStore, proxy: Proxy) {
+/// Nothing but the heartbeat can notice it: leases last a minute here. The log, for the operator.
+async fn a_standby_is_woken(direct: AnyStore, behind: AnyStore, proxy: Proxy) -> Log {
+    let log = Log::default();
+    let _logs = tracing::subscriber::set_default(log.clone());
     let leader = start(direct, "leader", patient()).0;
     let first = soon(leader.elected()).await.unwrap();
     let store = Counted::new(behind);
@@ -31,36 +33,46 @@ async fn a_standby_is_woken(direct: AnyStore, behind: AnyStore, proxy: Proxy) {
     soon(leader.resign()).await.unwrap();
     let second = tokio::time::timeout(BOUND, standby.elected()).await.expect("a handover");
     assert!(second.unwrap().token() > first.token());
+    log
+}
+
+/// Messages may have been missed too.
+fn says_what_was_missed(log: &Log) {
+    let log = log.text();
+    let said = "WARN message=no answer on the connection for wake-ups, which is replaced";
+    assert!(log.contains(said), "{log}");
 }
 
 async fn redis(client: Client) {
     let server = redis::support::server();
     let proxy = proxy(server.port()).await;
     let config = redis::support::local(proxy.port()).connect_timeout(CONNECT_TIMEOUT);
-    a_standby_is_woken(client.at(server.port()), client.store(config), proxy).await;
+    let log = a_standby_is_woken(client.at(server.port()), client.store(config), proxy).await;
+    says_what_was_missed(&log);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn redis_rs_replaces_them() {
     redis(Client::RedisRs).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn fred_replaces_them() {
     redis(Client::Fred).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn postgres_replaces_them() {
     let server = postgres::support::server();
     let proxy = proxy(server.port()).await;
     let config = postgres::support::local(proxy.port()).connect_timeout(CONNECT_TIMEOUT);
     let direct = AnyStore::new(postgres::support::at(server.port()));
-    a_standby_is_woken(direct, AnyStore::new(Postgres::new(config)), proxy).await;
+    let behind = AnyStore::new(Postgres::new(config));
+    says_what_was_missed(&a_standby_is_woken(direct, behind, proxy).await);
 }
 
 /// The heartbeat is HTTP/2's here: every 10 s, to be answered within 5 s.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn etcd_replaces_them() {
     let server = etcd::support::server();
     let proxy = proxy(server.port()).await;

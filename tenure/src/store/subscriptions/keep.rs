@@ -151,8 +151,15 @@ impl<S: Subscriber> Keeper<S> {
 
     async fn beat(&self, live: &Arc<S::Live>) {
         let within = self.server.within().max(BEAT_LEAST);
-        if let Some(Err(error)) = self.bounded(live, within, self.server.beats(live)).await {
-            tracing::debug!(%error, "a heartbeat was not answered as it should be");
+        match self.bounded(live, within, self.server.beats(live)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) if !live.dead().is_cancelled() => {
+                tracing::debug!(%error, "a heartbeat was not answered as it should be");
+            }
+            // Whoever notices first that nothing comes back ends the connection.
+            Some(Err(_)) | None => tracing::warn!(
+                "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"
+            ),
         }
     }
 
@@ -188,10 +195,7 @@ impl<S: Subscriber> Keeper<S> {
             done = done => Some(done),
             () = live.dead().cancelled() => None,
             () = self.pause(within) => {
-                tracing::warn!(
-                    ?within,
-                    "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"
-                );
+                tracing::debug!(?within, "the connection for wake-ups is given up: no answer");
                 live.dead().cancel();
                 None
             }
