@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Key, Provided, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisSentinels, RedisServer};
 
@@ -202,6 +202,10 @@ async fn unwatched_names_and_separate_users() {
     let port = watched.sentinel(0).port();
     let named = by(&[port]).sentinel_credentials("app", Secret::new("correct-horse"));
     granted(&store(named), acquire(1, None)).await;
+    let provided = by(&[port]).sentinel_credentials_from(|| async {
+        Provided::Ok(Credentials::new("app", Secret::new("correct-horse")))
+    });
+    call(&store(provided), Request::Observe).await.unwrap();
     let url = format!(
         "redis+sentinel://127.0.0.1:{port}/{}?sentinel_username=app&sentinel_password=correct-horse",
         RedisSentinels::NAME
