@@ -21,33 +21,54 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
         }
     };
     // Kept also if the time is over: it is to be taken back then, and no later one.
-    let mut noted = None;
+    let mut wished = None;
     let handing_over = async {
-        let Some(leader) = leader(&store, &key).await? else {
-            eprintln!(
-                "tenure: no candidate leads {}, so there is nothing to hand over",
-                options.key
-            );
-            return Ok(NOBODY);
-        };
-        let want = |wish| Request::Want { token: leader.token, wish };
-        noted = Some(leader.token);
-        // A tenure that is over by now has a successor already.
-        if let Reply::Noted = call(&store, &key, want(Some(wish))).await? {
-            wait_for_another(&store, &key, &leader).await?;
+        let mut first = None;
+        loop {
+            match leader(&store, &key).await? {
+                None if first.is_none() => {
+                    eprintln!(
+                        "tenure: no candidate leads {}, so there is nothing to hand over",
+                        options.key
+                    );
+                    return Ok(NOBODY);
+                }
+                // The last leader has given the lease back, or nobody could take it over yet.
+                None => {}
+                Some(leader) => {
+                    let first = first.get_or_insert_with(|| leader.clone());
+                    let is_meant = match &options.to {
+                        Some(to) => *leader.name == **to,
+                        None => leader.name != first.name,
+                    };
+                    if is_meant {
+                        return Ok(0);
+                    }
+                    if options.to.is_none() && leader.token != first.token {
+                        let again = format!("the candidate {:?} leads again", leader.name);
+                        return Err(Failure::not_leading(again));
+                    }
+                    // A wish ends with its tenure, and the next leader may be another one.
+                    if wished != Some(leader.token) {
+                        wished = Some(leader.token);
+                        let want = Request::Want { token: leader.token, wish: Some(wish) };
+                        call(&store, &key, want).await?;
+                    }
+                }
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
         }
-        Ok(0)
     };
     if let Ok(done) = tokio::time::timeout(options.timeout, handing_over).await {
         return done;
     }
-    if let Some(token) = noted {
+    if let Some(token) = wished {
         take_back(&store, &key, token).await;
     }
     let to = options.to.as_deref().unwrap_or("another candidate");
     Err(Failure::not_leading(format!(
         "{to} has not taken over within {:?}: it does not run, does not reach the store, or the store does not answer. \
-         The leader leads on",
+         Nobody has lost the lead for it",
         options.timeout
     )))
 }
@@ -61,15 +82,6 @@ async fn leader(store: &AnyStore, key: &Key) -> Result<Option<Incumbent>, Failur
     match call(store, key, Request::Observe).await? {
         Reply::At(shown) => Ok(shown.incumbent()),
         other => Err(Failure::store(format!("the store has answered {other:?} to an observe"))),
-    }
-}
-
-async fn wait_for_another(store: &AnyStore, key: &Key, before: &Incumbent) -> Result<(), Failure> {
-    loop {
-        match leader(store, key).await? {
-            Some(leader) if leader.token != before.token => return Ok(()),
-            Some(_) | None => tokio::time::sleep(BETWEEN_LOOKS).await,
-        }
     }
 }
 

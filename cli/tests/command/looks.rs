@@ -122,5 +122,28 @@ fn handover_names_the_next_leader() {
     assert!(words.starts_with("job: host-c leads since "), "{words}");
     assert!(next.token > leader.token);
     election.journal.assert_excluded(2);
+    assert_eq!(place.status(&["handover", "job", "--to", "host-c"]), 0, "it leads already");
     drop((first, others));
+}
+
+/// A wish ends with its tenure; the command goes on to wish, until the one that is meant leads.
+#[test]
+fn handover_outlasts_another_end_of_the_tenure() {
+    let place = Place::new();
+    let first = leads(&place, "host-a", &[]);
+    let mut handover = place.tenure();
+    let mut handover =
+        Host::start(handover.args(["handover", "job", "--to", "host-z", "--timeout", "60s"]));
+    let says = |words: &str| {
+        let shown = place.output(&["status", "job"]).stdout;
+        String::from_utf8(shown).unwrap().contains(words)
+    };
+    wait_until("a wish", || says("wanted"));
+    let next = leads(&place, "host-b", &[]);
+    first.signal(Signal::SIGTERM);
+    wait_until("another leader, and a wish", || says("host-b leads since") && says("wanted"));
+    let meant = leads(&place, "host-z", &[]);
+    assert_eq!(handover.ends(), Some(0));
+    assert!(says("host-z leads since"));
+    drop((next, meant));
 }
