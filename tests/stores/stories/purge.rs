@@ -10,7 +10,8 @@ use tenure::store::{AnyStore, Key, Memory, Reply, Request, Store};
 
 use super::TestServer;
 use crate::sqlite::support::Folder;
-use crate::support::{RENEWED, acquire_with, falls, release, renew, soon};
+use crate::support::{RENEWED, acquire_with, falls, look, release, renew, soon};
+use tenure_servers::Flow;
 
 /// A lease that a busy machine renews in time, in whole seconds for etcd.
 const SPELL: Duration = Duration::from_secs(2);
@@ -37,6 +38,14 @@ async fn granted(store: &AnyStore, key: &str, mut seen: Option<Token>, ttl: Dura
             }
             other => panic!("granted, or told of a token, and not {other:?}"),
         }
+    }
+}
+
+/// The highest token of the election that the store knows.
+async fn known(store: &AnyStore, key: &str) -> Option<Token> {
+    match ask(store, key, look(None)).await {
+        Reply::At(shown) => shown.sight.last,
+        other => panic!("an answer to a look, and not {other:?}"),
     }
 }
 
@@ -91,12 +100,12 @@ async fn old_records_in_a_file_are_deleted() {
 
 const RIVALS: u64 = 8;
 
-/// Leases are given back and acquired again at about the time when their records are deleted.
-async fn tokens_rise_beside(store: AnyStore) {
+/// Leases are given back and acquired again at about the time when their records are deleted: nobody gets a lower token,
+/// and the highest one is known at each moment.
+async fn tokens_rise_beside(store: AnyStore, purger: AnyStore) {
     let ttl = store.traits().least_ttl;
     // Only a candidate trusts an empty store.
     granted(&store, "first", None, ttl).await;
-    let purger = store.clone();
     let deleted = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&deleted);
     let purging = tokio::spawn(async move {
@@ -117,24 +126,35 @@ async fn tokens_rise_beside(store: AnyStore) {
                 assert_eq!(ask(store, &key, release(1, token)).await, Reply::Released);
                 // Some come before their records are deleted, and some after that.
                 tokio::time::sleep(Duration::from_millis((number * 7 + round * 3) % 20)).await;
+                let known = known(store, &key).await;
+                assert!(known >= Some(token), "{known:?} is known, and {token:?} was granted");
             }
         }
     };
     soon(join_all((0..RIVALS).map(rival))).await;
     assert!(!purging.is_finished(), "no purge has failed");
-    assert!(deleted.load(Ordering::Relaxed) > 0);
+    // A transaction of etcd deletes nothing if one of its records has changed meanwhile.
+    soon(async {
+        while deleted.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
     purging.abort();
 }
 
+/// What the purge has read is out of date when it deletes.
 async fn tokens_rise_while_records_are_deleted(server: TestServer) {
-    tokens_rise_beside(server.store()).await;
+    let proxy = server.proxy().await;
+    proxy.set_requests(Flow::Delay(Duration::from_millis(5)));
+    tokens_rise_beside(server.store(), server.store_at(proxy.port())).await;
 }
 story!(tokens_rise_while_records_are_deleted: redis_rs, fred, postgres, etcd);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_rise_while_rows_of_a_file_are_deleted() {
     let folder = Folder::new();
-    tokens_rise_beside(AnyStore::new(folder.store())).await;
+    tokens_rise_beside(AnyStore::new(folder.store()), AnyStore::new(folder.store())).await;
 }
 
 const OLD: usize = 600;
