@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use tenure::Token;
+use tenure::store::etcd::Etcd;
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::{EtcdCluster, Flow, Proxy};
 
 use super::support::{
-    FAST, RENEWED, acquire, acquire_for, answered, at, call, granted, held, job, server, vacant,
+    FAST, RENEWED, acquire, acquire_for, answered, at, call, granted, held, is_unwatched, job,
+    server, vacant,
 };
 
 /// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
@@ -195,4 +198,39 @@ async fn late_requests_change_no_other_tenure() {
         assert_eq!((incumbent.token, incumbent.holder), (next, super::support::holder(new)));
         token = next;
     }
+}
+
+/// A store whose requests take seconds, an election whose lease was given back under that token, and what is to happen
+/// between the steps of a request of the slow store: another candidate proves that grants were lost.
+async fn a_loss_is_noticed_meanwhile<T>(request: impl AsyncFnOnce(Etcd, Token) -> T) -> (T, bool) {
+    let server = server();
+    let direct = at(&[server.port()]);
+    let token = granted(&direct, acquire(1, None)).await;
+    assert_eq!(call(&direct, super::support::release(1, token)).await.unwrap(), Reply::Released);
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
+    let slow = at(&[proxy.port()]);
+    vacant(&slow).await;
+    proxy.set_replies(Flow::Delay(Duration::from_secs(1)));
+    let notices = async {
+        // The request has read what it decides by, and has written nothing.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let beyond = Token::new(token.get() + 1_000_000);
+        assert!(is_unwatched(&direct, acquire(2, beyond)).await);
+    };
+    let (reply, ()) = tokio::join!(request(slow, token), notices);
+    (reply, is_unwatched(&direct, acquire(3, Some(token))).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_has_read_an_older_past_is_not_granted() {
+    let acquires = async |slow: Etcd, token| call(&slow, acquire(4, Some(token))).await;
+    let (reply, is_unwatched) = a_loss_is_noticed_meanwhile(acquires).await;
+    assert!(matches!(reply, Ok(Reply::Not(_))) && is_unwatched, "{reply:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_that_has_read_an_older_past_keeps_the_new_one() {
+    let purges = async |slow: Etcd, _| slow.purge(Duration::ZERO).await;
+    let (purged, is_unwatched) = a_loss_is_noticed_meanwhile(purges).await;
+    assert!(is_unwatched, "{purged:?}");
 }
