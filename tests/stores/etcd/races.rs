@@ -231,6 +231,6 @@ async fn an_acquire_that_has_read_an_older_past_is_not_granted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_purge_that_has_read_an_older_past_keeps_the_new_one() {
     let purges = async |slow: Etcd, _| slow.purge(Duration::ZERO).await;
-    let (purged, is_unwatched) = a_loss_is_noticed_meanwhile(purges).await;
-    assert!(is_unwatched, "{purged:?}");
+    let (deleted, is_unwatched) = a_loss_is_noticed_meanwhile(purges).await;
+    assert!(is_unwatched, "{deleted:?}");
 }
