@@ -61,11 +61,12 @@ impl Candidate {
             None => Wish::Anybody,
             Some(name) => Wish::Name(Profile::new(name, "")?.name_id()),
         };
+        // Before the tenure is read: its end is not missed.
+        let mut events = self.events();
         let Some(tenure) = self.tenure() else { return Err(HandOverError::NotLeading) };
         let (shared, token) = (self.shared(), tenure.token());
         let within = shared.settings.chosen.ttl;
         let until = shared.runtime.now() + within;
-        let mut events = self.events();
         shared.want(token, Some(wish), until).await?;
         // A driver that is gone renews nothing, and the tenure ends.
         let _ = shared.send(Command::RenewNow { id: shared.id });

@@ -150,7 +150,7 @@ async fn an_outage_during_a_wish_is_no_handover() {
     assert!(second.is_current() && !two.is_leader());
 }
 
-/// Whoever ends the tenure first, the caller learns why.
+/// The caller learns why the tenure ended.
 #[tokio::test]
 async fn a_resignation_during_a_wish_is_no_handover() {
     let store = Memory::new();

@@ -110,6 +110,7 @@ async fn a_second_first_acquire_waits() {
 }
 
 const LOCKS_PAST: &str = "SELECT FROM tenure.leases_past FOR UPDATE NOWAIT";
+
 /// Waits until another session waits for a lock of this one.
 async fn waits_for(server: &PostgresServer, session: &Client) {
     let pid: i32 = session.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
@@ -127,8 +128,8 @@ fn asked(store: &Postgres, request: Request) -> JoinHandle<Reply> {
     tokio::spawn(async move { call(&store, request).await.unwrap() })
 }
 
-/// An acquire that begins again holds no lock on the past meanwhile: whoever has locked the row that it waits for may need
-/// the past too.
+/// An acquire that begins again has released its lock on the past: the session that holds the row's lock may need the
+/// past too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_waits_for_no_row_while_it_has_locked_the_past() {
     let server = server();

@@ -156,7 +156,7 @@ impl<S: Subscriber> Keeper<S> {
             Some(Err(error)) if !live.dead().is_cancelled() => {
                 tracing::debug!(%error, "a heartbeat was not answered as it should be");
             }
-            // Whoever notices first that nothing comes back ends the connection.
+            // The store's own check may have ended the connection first.
             Some(Err(_)) | None => tracing::warn!(
                 "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"
             ),
