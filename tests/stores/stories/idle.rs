@@ -6,11 +6,12 @@ use tenure::store::AnyStore;
 use tenure::store::postgres::Postgres;
 use tenure_servers::Proxy;
 
-use super::proxy;
+use super::server::{TestServer, proxy};
+use super::servers;
 use super::wakeup::{Counted, patient};
 use crate::redis::support::Client;
 use crate::support::{Log, soon, start};
-use crate::{etcd, postgres, redis};
+use crate::{postgres, redis};
 
 /// The heartbeat comes every three of these, and has to be answered within one.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -72,10 +73,17 @@ async fn postgres_replaces_them() {
 }
 
 /// The heartbeat is HTTP/2's here: every 10 s, to be answered within 5 s.
+async fn over_http2(server: TestServer) {
+    let proxy = server.proxy().await;
+    a_standby_is_woken(server.store(), server.store_at(proxy.port()), proxy).await;
+}
+
 #[tokio::test]
 async fn etcd_replaces_them() {
-    let server = etcd::support::server();
-    let proxy = proxy(server.port()).await;
-    let behind = AnyStore::new(etcd::support::at(&[proxy.port()]));
-    a_standby_is_woken(AnyStore::new(etcd::support::at(&[server.port()])), behind, proxy).await;
+    over_http2(servers::etcd()).await;
+}
+
+#[tokio::test]
+async fn kubernetes_replaces_them() {
+    over_http2(servers::kubernetes()).await;
 }
