@@ -91,7 +91,8 @@ impl Keys for Elections {
 
     fn steps(&mut self, answers: &Answers) -> Steps {
         let all = steps(std::mem::take(&mut self.changes), answers);
-        Steps { all, stamped: std::mem::take(&mut self.stamped), has_gaps: true }
+        let stamped = answers.told(std::mem::take(&mut self.stamped));
+        Steps { all, stamped, has_gaps: true }
     }
 }
 

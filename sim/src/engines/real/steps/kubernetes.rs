@@ -92,10 +92,7 @@ impl Keys for Leases {
         for step in &mut all {
             answers.complete(step);
         }
-        let mut stamped = std::mem::take(&mut self.stamped);
-        for stamped in &mut stamped {
-            stamped.at = answers.told(stamped.at).unwrap_or(stamped.at);
-        }
+        let stamped = answers.told(std::mem::take(&mut self.stamped));
         Steps { all, stamped, has_gaps: true }
     }
 }

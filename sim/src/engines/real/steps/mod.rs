@@ -244,9 +244,13 @@ impl Answers {
         Some(*answered).filter(|answered| *answered >= written)
     }
 
-    /// When a past was known first that was shown then, if that was a moment before.
-    fn told(&self, shown: u64) -> Option<u64> {
-        self.told.range(shown.saturating_sub(SHOWN_WITHIN)..shown).next().copied()
+    /// Where a candidate was told of a past a moment before it was shown, that is when it was stamped.
+    pub(super) fn told(&self, mut stamped: Vec<Stamped>) -> Vec<Stamped> {
+        for Stamped { at, .. } in &mut stamped {
+            let before = self.told.range(at.saturating_sub(SHOWN_WITHIN)..*at).next();
+            *at = before.copied().unwrap_or(*at);
+        }
+        stamped
     }
 
     /// When a candidate has asked for its release first.

@@ -45,13 +45,15 @@ fn grants_ends_and_releases_are_steps() {
     let changes = two_tenures();
     let times = [1_000, 2_000, 3_000, 4_000, 5_000];
     let arrived: Vec<_> = times.into_iter().zip(changes.iter().map(Vec::as_slice)).collect();
-    let state = shown(&arrived);
-    assert_eq!(state.keys.stamped, [Stamped { at: 2_000, server: 0, knew_more: false }]);
+    let mut state = shown(&arrived);
     let mut answers = Answers::default();
-    // The second candidate had its answer before the watch showed the end of the lease before.
+    // One was told of the past before the watch showed it, and the second leader of its grant before the end of the
+    // lease before.
+    answers.told.insert(1_800);
     let request = Asked::Acquire { seen: 107, watched: None };
     answers.was_granted(111, super::super::Grant { at: 2_500, sent_at: 2_400, request });
-    let steps = steps(state.keys.changes, &answers);
+    let Steps { all: steps, stamped, .. } = state.keys.steps(&answers);
+    assert_eq!(stamped, [Stamped { at: 1_800, server: 0, knew_more: false }]);
     let watched = Some(crate::trace::Mark { holder: 0xab, number: 3 });
     assert_eq!(
         seen(&steps),

@@ -65,7 +65,7 @@ pub(super) struct State {
     pub(super) has_gaps: bool,
     /// The number of marks that it has shown.
     pub(super) marks: u32,
-    /// When a command has deleted the record, by the machine's wall clock in microseconds.
+    /// When a command has deleted a record or a past, by the machine's wall clock in microseconds.
     pub(super) lost_at: Option<u64>,
 }
 
@@ -121,8 +121,8 @@ impl State {
 
     /// All data is deleted. What the server knows from now on is as little as another one would know.
     fn flushed(&mut self, at: u64) {
-        self.past = Past::default();
-        if self.kept.take().is_some() {
+        let past = std::mem::take(&mut self.past);
+        if self.kept.take().is_some() || past.stamp.is_some() {
             self.server += 1;
             self.lost_at = Some(self.clock.machine(at));
         }

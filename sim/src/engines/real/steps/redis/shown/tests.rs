@@ -273,6 +273,10 @@ fn a_server_without_its_data_counts_as_another() {
     stream.shows(1, "127.0.0.1:2", &["FLUSHALL"]);
     assert_eq!((stream.0.server, stream.0.lost_at), (0, None), "there was nothing to lose");
     stream.stamps(1);
+    stream.shows(1, "127.0.0.1:2", &["FLUSHALL"]);
+    let lost = (stream.0.server, stream.0.lost_at.take());
+    assert_eq!(lost, (1, Some(1_000_000)), "a past was lost");
+    stream.stamps(1);
     stream.grants(2, HOLDER, "7", SAYS);
     stream.shows(3, "127.0.0.1:2", &["FLUSHALL"]);
     assert_eq!(stream.0.lost_at.take(), Some(3_000_000));
@@ -284,8 +288,8 @@ fn a_server_without_its_data_counts_as_another() {
         .iter()
         .map(|step| (step.server, step.before.is_some(), step.answer))
         .collect();
-    let granted = (0, false, Answer::Granted { token: 7 });
-    assert_eq!(seen, [granted, (1, false, Answer::Superseded)]);
+    let granted = (1, false, Answer::Granted { token: 7 });
+    assert_eq!(seen, [granted, (2, false, Answer::Superseded)]);
 }
 
 #[test]
