@@ -1,8 +1,8 @@
 //! Roles that may look and not take part, as SECURITY.md has them.
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
-use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{Request, Store, Watched};
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{Request, Secret, Store, Watched};
 use tenure_servers::Reply as Raw;
 
 use crate::support::{RENEWED, acquire, call, granted, held, release, renew, soon};

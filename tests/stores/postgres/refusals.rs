@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig, Secret};
-use tenure::store::{Key, Request, Store, StoreErrorKind};
+use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig};
+use tenure::store::{Key, Request, Secret, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{

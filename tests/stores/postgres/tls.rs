@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::store::postgres::{Postgres, PostgresConfig, Secret};
-use tenure::store::{Request, StoreErrorKind};
+use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::store::{Request, Secret, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{Authority, Certificate, PostgresServer};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::redis::{RedisConfig, Secret};
-use tenure::store::{AnyStore, Reply, Request, Store, StoreErrorKind, Watched};
+use tenure::store::redis::RedisConfig;
+use tenure::store::{AnyStore, Reply, Request, Secret, Store, StoreErrorKind, Watched};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};

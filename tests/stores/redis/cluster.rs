@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{AnyStore, Key, Reply, Request, Secret, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 

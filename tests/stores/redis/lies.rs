@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tenure::Config;
-use tenure::store::redis::{RedisConfig, Secret};
-use tenure::store::{AnyStore, Key, Store, StoreErrorKind};
+use tenure::store::redis::RedisConfig;
+use tenure::store::{AnyStore, Key, Secret, Store, StoreErrorKind};
 use tenure_servers::Reply as Raw;
 use tokio::net::TcpListener;
 

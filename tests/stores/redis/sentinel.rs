@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{AnyStore, Credentials, Key, Provided, Reply, Request, Store, StoreErrorKind};
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{
+    AnyStore, Credentials, Key, Provided, Reply, Request, Secret, Store, StoreErrorKind,
+};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisSentinels, RedisServer};
 

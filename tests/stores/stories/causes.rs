@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure::store::redis::{Redis, Secret};
-use tenure::store::{AnyStore, StoreErrorKind};
+use tenure::store::redis::Redis;
+use tenure::store::{AnyStore, Secret, StoreErrorKind};
 use tenure::{Config, StoreHealth};
 use tenure_servers::{Flow, RedisServer};
 

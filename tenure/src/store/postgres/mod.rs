@@ -43,5 +43,3 @@ mod value;
 pub use config::PostgresConfig;
 pub use store::Postgres;
 pub use table::LeaseTable;
-
-pub use super::{Credentials, CredentialsProvider, Secret};

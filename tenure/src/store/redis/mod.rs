@@ -63,7 +63,6 @@ pub use scripts::SCRIPTS;
 pub use store::Redis;
 
 use super::StoreTraits;
-pub use super::{Credentials, CredentialsProvider, Secret};
 
 /// A server carries out so many in a third of a millisecond, and three times as many a second as it does one by one.
 const RENEWALS_IN_CALL: usize = 64;
