@@ -2,17 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::store::AnyStore;
 use tenure::store::redis::Redis;
+use tenure::store::{AnyStore, Store};
 use tenure::{Candidate, Config};
 use tenure_servers::{Flow, PostgresServer, RedisServer, ServerClock};
 
 use super::proxy;
-use crate::support::{Watch, falls, one_leads, soon, start};
+use crate::redis::support::Client;
+use crate::support::{
+    Watch, acquire, call, falls, granted, one_leads, release, soon, start, unix_micros,
+};
 use crate::{postgres, redis};
 
 const TTL: Duration = Duration::from_secs(3);
 const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
+const CENTURIES: i64 = 20 * TEN_YEARS;
 /// In milliseconds: 30 s, an hour and ten years, forward and back.
 pub(crate) const STEPS: [i64; 6] = [30_000, -30_000, 3_600_000, -3_600_000, TEN_YEARS, -TEN_YEARS];
 
@@ -75,5 +79,40 @@ mod a_stepped_clock_changes_nothing {
         let server = PostgresServer::start_with_clock(&[], &clock).unwrap();
         let store = |port| AnyStore::new(postgres::support::at(port));
         steps_change_nothing(clock, server.port(), store).await;
+    }
+}
+
+/// A clock beyond what tokens hold counts as none: they rise all the same, and are above the clock again once it is right.
+async fn tokens_rise_without_it(mut clock: ServerClock, store: impl Store) {
+    clock.step(CENTURIES).unwrap();
+    let mut seen = None;
+    for number in 1..=3 {
+        let token = granted(&store, acquire(number, seen)).await;
+        assert!(seen < Some(token), "{token} follows {seen:?}");
+        assert!(token.get() < 1_000, "{token}");
+        call(&store, release(number, token)).await.unwrap();
+        seen = Some(token);
+    }
+    let now = unix_micros();
+    clock.step(-CENTURIES).unwrap();
+    let token = granted(&store, acquire(4, seen)).await;
+    assert!(token.get() >= now, "{token} at {now}");
+}
+
+mod a_clock_of_another_century_is_none {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_rs() {
+        let clock = ServerClock::start(0).unwrap();
+        let server = RedisServer::start_with_clock(&[], &clock).unwrap();
+        tokens_rise_without_it(clock, Client::RedisRs.at(server.port())).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        let clock = ServerClock::start(0).unwrap();
+        let server = PostgresServer::start_with_clock(&[], &clock).unwrap();
+        tokens_rise_without_it(clock, postgres::support::at(server.port())).await;
     }
 }
