@@ -2,12 +2,12 @@
 //! empty stores that are trusted, and data that vanishes from a running server.
 
 use tenure::Token;
-use tenure::store::{AnyStore, Reply};
+use tenure::store::{AnyStore, Loss, Reply, Request};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
-    Client, PAST, RECORD, acquire, call, granted, granted_after_a_watch, granted_in_the_end,
-    is_unwatched, local, release, server,
+    Client, PAST, RECORD, RENEWED, acquire, call, granted, granted_after_a_watch,
+    granted_in_the_end, is_unwatched, local, look, release, renew, server, shown,
 };
 
 /// A lease granted and given back, at a server whose past was watched.
@@ -59,6 +59,43 @@ over_both_clients! {
         let known = Token::new(last.get() + 1_000_000_000).unwrap();
         let token = granted_after_a_watch(&trustful, acquire(2, Some(known))).await;
         assert!(token > known, "above what was known, though the wall clock is not there yet");
+    }
+
+    /// Not even by one that has watched an earlier loss.
+    async fn an_empty_server_is_not_trusted_where_a_grant_is_known(client: Client) {
+        let server = server();
+        let token = granted(&client.at(server.port()), acquire(1, None)).await;
+        server.command(&["FLUSHALL"]).unwrap();
+        let Request::Acquire { mut asks, profile } = acquire(2, Some(token)) else { panic!() };
+        asks.lost = Some(Loss { last: None });
+        let request = Request::Acquire { asks, profile };
+        assert!(is_unwatched(&client.at(server.port()), request).await);
+    }
+
+    /// A leader leads on beside it, for its renewals need no past; the next one begins another.
+    async fn a_past_is_deleted_beside_a_connection(client: Client) {
+        let server = server();
+        let store = client.store(local(server.port()));
+        let token = granted_in_the_end(&store, acquire(1, None)).await;
+        server.command(&["DEL", PAST]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        assert_eq!(shown(&store, look(None)).await.sight.past, None);
+        assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+        assert!(granted_after_a_watch(&store, acquire(2, Some(token))).await > token);
+    }
+
+    /// Also not by who trusts a server that has none.
+    async fn half_a_past_is_not_trusted(client: Client) {
+        for missing in ["stamp", "identity"] {
+            for is_cold in [false, true] {
+                let server = server();
+                let warm = client.at(server.port());
+                let token = after_one_tenure(&warm).await;
+                server.command(&["HDEL", PAST, missing]).unwrap();
+                let store = if is_cold { client.at(server.port()) } else { warm };
+                assert!(is_unwatched(&store, acquire(2, Some(token))).await, "{missing}, {is_cold}");
+            }
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use tenure::Config;
-use tenure::store::redis::{RedisConfig, Secret};
-use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::store::redis::RedisConfig;
+use tenure::store::{AnyStore, Reply, Request, Secret, StoreErrorKind};
+use tenure::{Config, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
@@ -92,6 +92,9 @@ over_both_clients! {
             ("quarantine", "nan"),
             ("released", "2"),
             ("token", "-7"),
+            // More than a number of Lua's holds, and more digits than any candidate writes.
+            ("number", "9007199254740992"),
+            ("ttl", "00000000000000001"),
         ] {
             server.command(&["DEL", RECORD]).unwrap();
             granted(&store, acquire(1, None)).await;
@@ -101,7 +104,7 @@ over_both_clients! {
             }
         }
         // Half a record is no vacancy.
-        for missing in ["token", "number", "released"] {
+        for missing in ["token", "holder", "number", "released"] {
             server.command(&["DEL", RECORD]).unwrap();
             granted(&store, acquire(1, None)).await;
             server.command(&["HDEL", RECORD, missing]).unwrap();
@@ -170,6 +173,22 @@ over_both_clients! {
                 panic!("{token}: {reply:?}");
             }
         }
+        // Nor is one granted above the last that they hold.
+        let last = (1 << 53) - 1;
+        server.command(&["HSET", RECORD, "token", &last.to_string()]).unwrap();
+        let refused = [acquire(2, Token::new(last))];
+        refuses(&store, &refused, StoreErrorKind::BadRecord).await;
+        assert_eq!(field(&server, "token"), last.to_string(), "it is left alone");
+    }
+
+    async fn a_record_of_an_earlier_version(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        granted(&store, acquire(1, None)).await;
+        server.command(&["HDEL", RECORD, "released"]).unwrap();
+        server.command(&["HSET", RECORD, "lease_end", "1"]).unwrap();
+        let error = call(&store, acquire(2, None)).await.unwrap_err();
+        assert!(error.to_string().contains("an earlier version of tenure"), "{error}");
     }
 
     async fn a_password_that_is_missing_or_wrong(client: Client) {

@@ -21,7 +21,10 @@ fn record(number: usize) -> String {
     format!("{{tenure}}:leader:job-{number}")
 }
 
-/// The requests of one call, of which the server damages the records of two.
+/// The elections whose records the server damages, each in another way.
+const DAMAGED: [usize; 4] = [1, 3, 5, 7];
+
+/// The requests of one call.
 async fn refuses_only_damaged(
     server: &RedisServer,
     store: &AnyStore,
@@ -30,12 +33,14 @@ async fn refuses_only_damaged(
     server.command(&["DEL", &record(3)]).unwrap();
     server.command(&["SET", &record(3), "not ours"]).unwrap();
     server.command(&["HSET", &record(5), "token", "seven", "holder", "x"]).unwrap();
+    server.command(&["HSET", &record(7), "number", "nan"]).unwrap();
+    server.command(&["HSET", &record(1), "number", "1", "quarantine", ""]).unwrap();
     for (number, reply) in store.call_all(requests).await.into_iter().enumerate() {
         match reply {
-            Err(error) if [3, 5].contains(&number) => {
+            Err(error) if DAMAGED.contains(&number) => {
                 assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
             }
-            Ok(Reply::Granted { .. } | Reply::Renewed { .. }) if ![3, 5].contains(&number) => {}
+            Ok(Reply::Granted { .. } | Reply::Renewed { .. }) if !DAMAGED.contains(&number) => {}
             other => panic!("election {number}: {other:?}"),
         }
     }

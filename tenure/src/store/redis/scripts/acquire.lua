@@ -42,7 +42,7 @@ local function acquire(key, holder, id, seen, lost, mark, stamp, watched, ttl, q
     if refusal then return refusal end
     stamp_past(salt, 0)
   end
-  if news or not grantable or not past.stamp or unwatched(quarantine) then
+  if news or not grantable or unwatched(quarantine) then
     return show('not', key, record, quarantine)
   end
 
