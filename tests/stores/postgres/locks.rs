@@ -175,6 +175,29 @@ async fn an_acquire_that_must_change_the_past_does_not_share_its_lock() {
     assert!(matches!(reply, Reply::Not(_)), "{reply:?}");
 }
 
+/// A longer TTL changes the past. What was watched of the one before the stamp counts no more, and the stamp stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_changes_the_past_sees_a_stamp_that_it_waited_for() {
+    let server = server();
+    let store = at(server.port());
+    let token = granted(&store, acquire(1, None)).await;
+    call(&store, release(1, token)).await.unwrap();
+    server.sql("UPDATE tenure.leases_past SET longest = 1").unwrap();
+    let stamps = client(server.port()).await;
+    let stamp = "BEGIN; UPDATE tenure.leases_past \
+         SET stamp = decode(repeat('07', 16), 'hex'), watched = 0";
+    stamps.batch_execute(stamp).await.unwrap();
+    let asked = asked(&store, acquire(2, Some(token)));
+    sessions(&server, WAITS, 1).await;
+    stamps.batch_execute("COMMIT").await.unwrap();
+    match asked.await.unwrap() {
+        Reply::Not(shown) => assert!(shown.sight.past.is_some(), "{shown:?}"),
+        other => panic!("refused, and not {other:?}"),
+    }
+    let kept = server.sql("SELECT encode(stamp, 'hex') FROM tenure.leases_past").unwrap();
+    assert_eq!(kept, "07".repeat(16));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leader_is_visible_during_writes() {
     let server = server();

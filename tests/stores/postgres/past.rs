@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tenure::store::postgres::Postgres;
 use tenure_servers::PostgresServer;
 
 use super::support::{
-    RENEWED, TTL, acquire, at, call, client, granted, granted_after_a_watch, is_unwatched, look,
-    release, renew, server,
+    RENEWED, TTL, acquire, at, call, client, granted, granted_after_a_watch, is_unwatched, local,
+    look, release, renew, server, shown,
 };
 
 /// As another server left it.
@@ -46,6 +47,20 @@ async fn another_process_makes_no_past() {
     let error = client(server.port()).await.batch_execute(sql).await.unwrap_err();
     assert_eq!(error.code().map(tokio_postgres::error::SqlState::code), Some("TN002"), "{error}");
     assert!(is_of_another_server(&server));
+}
+
+/// Another one begins, which nobody has watched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_a_past_is_none() {
+    let server = server();
+    let store = Postgres::new(local(server.port()));
+    let mut last = granted_after_a_watch(&store, acquire(1, None)).await;
+    for (number, missing) in (2..).zip(["stamp", "identity"]) {
+        call(&store, release(number - 1, last)).await.unwrap();
+        server.sql(&format!("UPDATE tenure.leases_past SET {missing} = NULL")).unwrap();
+        assert_eq!(shown(&store, look(None)).await.sight.past, None, "{missing}");
+        last = granted_after_a_watch(&store, acquire(number, Some(last))).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

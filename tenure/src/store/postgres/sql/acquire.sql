@@ -13,7 +13,7 @@ WITH granted AS (
                     AND $11 >= l.ttl AND l.quarantine >= $10)
             -- Nothing about the past changes.
             AND p.identity = concat($15::text, '/', tenure.leases_place()) AND tenure.leases_backend() = $16
-            AND p.watched >= greatest($11, p.longest) AND p.longest >= $10
+            AND p.stamp IS NOT NULL AND p.watched >= greatest($11, p.longest) AND p.longest >= $10
             AND (p.stamp <> $8 OR p.watched >= $9) IS NOT FALSE
             AND (current_setting('fsync') <> 'off' OR $18
                 OR current_setting('elections.accepts_fsync_off', true) = 'on')
