@@ -61,13 +61,13 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     write(&model.lines).map_err(|error| Stop::Broken(format!("TENURE_TRANSITIONS: {error}")))
 }
 
-/// A mishap in about every twenty-fifth step.
+/// A mishap in about every twentieth step.
 fn mishap(draw: &mut Draw) -> Option<Mishap> {
     match draw.within(0..=99) {
         0 => Some(Mishap::RecordsLost),
         1 => Some(Mishap::OtherServer),
         2 => Some(Mishap::PastLost),
-        3 => Some(Mishap::AllLost),
+        3 | 4 => Some(Mishap::AllLost),
         _ => None,
     }
 }

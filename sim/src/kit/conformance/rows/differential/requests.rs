@@ -57,7 +57,7 @@ impl Requests {
     pub(super) fn kind(&mut self, is_first: bool) -> Kind {
         use Kind::{Acquire, Look, Other, Renew};
         if is_first {
-            return self.draw.pick(&[Acquire, Look, Renew, Other]);
+            return self.draw.pick(&[Acquire, Acquire, Look, Renew, Other]);
         }
         self.draw.pick(&[Acquire, Acquire, Acquire, Acquire, Look, Renew, Renew, Other, Other])
     }
