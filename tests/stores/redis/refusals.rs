@@ -230,6 +230,9 @@ over_both_clients! {
         let replica = RedisServer::start_with(&["--replicaof", &of]).unwrap();
         let store = client.at(replica.port());
         refuses(&store, &[acquire(1, None)], StoreErrorKind::NotPrimary).await;
+        // Not even one that takes writes.
+        replica.command(&["CONFIG", "SET", "replica-read-only", "no"]).unwrap();
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::NotPrimary).await;
         campaigns_on(store, StoreErrorKind::NotPrimary).await;
         granted(&client.at(primary.port()), acquire(1, None)).await;
     }
