@@ -162,7 +162,13 @@ impl StoreServer {
                 if matches!(order, ServerOrder::StepClock { .. }) {
                     own.iter().for_each(|gate| gate.set_requests(Flow::Forward));
                 }
-                if matches!(order, ServerOrder::Start { .. } | ServerOrder::FailOver { .. }) {
+                // A server that is down stays shut: what candidates do is shown only once its record was read.
+                let opens = match order {
+                    ServerOrder::Start { .. } => true,
+                    ServerOrder::FailOver { .. } => done.had_effect,
+                    _ => false,
+                };
+                if opens {
                     open(&own, server.observed.as_ref());
                     server.observed.settles()?;
                 }
