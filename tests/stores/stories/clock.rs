@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tenure::store::AnyStore;
 use tenure::store::redis::Redis;
-use tenure::store::{AnyStore, Store};
 use tenure::{Candidate, Config, Token};
 use tenure_servers::{Flow, PostgresServer, RedisServer, ServerClock};
 
@@ -83,7 +83,7 @@ mod a_stepped_clock_changes_nothing {
 }
 
 /// A clock beyond what tokens hold counts as none: they rise all the same, and are above the clock again once it is right.
-async fn tokens_rise_without_it(mut clock: ServerClock, store: impl Store) {
+async fn tokens_rise_without_it(mut clock: ServerClock, store: AnyStore) {
     clock.step(CENTURIES).unwrap();
     let mut seen = None;
     for _ in 0..3 {
@@ -101,7 +101,7 @@ async fn tokens_rise_without_it(mut clock: ServerClock, store: impl Store) {
     .await;
 }
 
-async fn next_token(store: &impl Store, seen: Option<Token>) -> Token {
+async fn next_token(store: &AnyStore, seen: Option<Token>) -> Token {
     let token = granted(store, acquire(1, seen)).await;
     assert!(seen < Some(token), "{token} follows {seen:?}");
     call(store, release(1, token)).await.unwrap();
@@ -122,6 +122,6 @@ mod a_clock_of_another_century_is_none {
     async fn postgres() {
         let clock = ServerClock::start(0).unwrap();
         let server = PostgresServer::start_with_clock(&[], &clock).unwrap();
-        tokens_rise_without_it(clock, postgres::support::at(server.port())).await;
+        tokens_rise_without_it(clock, AnyStore::new(postgres::support::at(server.port()))).await;
     }
 }
