@@ -141,7 +141,8 @@ impl Monitor {
         self.reader.is_some()
     }
 
-    /// When a command has deleted a record, in microseconds of the machine's wall clock, since this was last asked.
+    /// When a command has deleted a record or a past, in microseconds of the machine's wall clock, since this was last
+    /// asked.
     pub(in super::super) fn takes_loss(&self) -> Option<u64> {
         lock(&self.state).lost_at.take()
     }
