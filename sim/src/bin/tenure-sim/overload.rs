@@ -64,12 +64,20 @@ fn verdict(outcome: &Outcome) -> Verdict {
 }
 
 fn human(out: &mut impl Write, outcomes: &[(u64, Outcome)], verdict: Verdict) -> io::Result<()> {
-    let heads =
-        ["seed", "events", "most leaders", "most calls in flight", "violations", "trace hash"];
+    let heads = [
+        "seed",
+        "events",
+        "most leaders",
+        "most calls in flight",
+        "handed over",
+        "violations",
+        "trace hash",
+    ];
     let mut runs = table(heads);
     for (seed, one) in outcomes {
         let numbers = [*seed, count(one.events), count(one.leaders), count(one.in_flight)];
-        let numbers = numbers.into_iter().chain([count(one.violations.len())]);
+        let found = [one.handed_over, one.violations.len()].map(count);
+        let numbers = numbers.into_iter().chain(found);
         runs.add_row(numbers.map(|number| number.to_string()).chain([one.hash.to_string()]));
     }
     let mut properties = table(["property", "compared", "violated in"]);

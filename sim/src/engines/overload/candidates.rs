@@ -38,7 +38,7 @@ struct Member {
 }
 
 /// How many processes there are.
-const PROCESSES: u32 = 2;
+pub(super) const PROCESSES: u32 = 2;
 
 impl Processes {
     pub(super) fn new(plan: &Plan, clock: Clock, journal: &Arc<Journal>) -> Self {
@@ -78,7 +78,7 @@ impl Processes {
         let candidates = Arc::clone(&self.candidates);
         journal.add(clock.now(), who, Event::CampaignAsked { who });
         let (elections, _) = &self.each[process(who)];
-        let builder = elections.candidate(key(election(who))).name("simulated");
+        let builder = elections.candidate(key(election(who))).name(name(process(who)));
         let started = builder.config(plan.config()).start();
         let candidate = started.map_err(|why| OverloadError::Start { who, why: Box::new(why) })?;
         let mut events = candidate.events();
@@ -112,12 +112,30 @@ impl Processes {
         }
     }
 
+    /// Lets the leaders of other such elections hand over to the candidate of the other process.
+    pub(super) fn hand_over_some(&self, plan: &Plan) {
+        let contested: Vec<u32> = plan.contested().collect();
+        let leaders = contested.iter().rev();
+        let leaders = leaders.filter_map(|election| self.candidates.leader(*election as usize));
+        for (who, leader) in leaders.take(plan.handovers as usize) {
+            tokio::spawn(async move {
+                // Its event says whether the other one has asked.
+                let _ = leader.hand_over(Some(&name(1 - process(who)))).await;
+            });
+        }
+    }
+
     /// Ends the simulation: what is dropped from now on must spawn nothing.
     pub(super) fn end(self) {
         for (_, runtime) in &self.each {
             runtime.end();
         }
     }
+}
+
+/// The name of a process's candidates.
+fn name(process: usize) -> String {
+    format!("process-{process}")
 }
 
 impl Candidates {

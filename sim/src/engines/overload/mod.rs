@@ -39,6 +39,8 @@ pub struct Outcome {
     pub hash: Digest,
     /// The number of events.
     pub events: usize,
+    /// How often a candidate handed over to the one that was meant.
+    pub handed_over: usize,
     /// The most leaders at one time.
     pub leaders: usize,
     /// The most calls of the first process in flight at one time.
@@ -97,8 +99,11 @@ fn record(plan: &Plan) -> Result<Vec<Noted>, OverloadError> {
         let clock = Clock::begin();
         let processes = Processes::new(plan, clock, &journal);
         processes.join_all(plan).await?;
+        clock.sleep_until(plan.hands_over_at()).await;
+        processes.hand_over_some(plan);
         clock.sleep_until(plan.resigns_at()).await;
         processes.resign_some(plan);
+        processes.hand_over_some(plan);
         clock.sleep_until(plan.end()).await;
         Ok(processes)
     })?;

@@ -19,6 +19,12 @@ pub struct Plan {
     pub standbys: u32,
     /// How many leaders of elections with two candidates are asked to resign, two intervals before the end.
     pub resignations: u32,
+    /// How many leaders of elections with two candidates hand over to the other one: each while the store is too slow for
+    /// renewals on time, and two intervals before the end.
+    pub handovers: u32,
+    /// How many elections the store does not answer any more from the middle of the first healthy phase on, as if their
+    /// records were locked.
+    pub stuck: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
     /// How many renewals, how many looks, or how many acquires one call takes.
@@ -82,6 +88,8 @@ impl Plan {
             elections,
             standbys: (elections / 20).max(1),
             resignations: (elections / 60).max(1),
+            handovers: (elections / 60).max(1),
+            stuck: 0,
             round_trip: draw.duration(Duration::from_millis(1)..=Duration::from_millis(20)),
             in_call: draw.pick(&[1, 4]),
             acquire_costs: draw.pick(&[1, 2]),
@@ -97,6 +105,10 @@ impl Plan {
             let service = service.map(Duration::from_nanos);
             plan.phases.push(Phase { kind, from, until, service });
             from = until;
+        }
+        // A call of several requests is answered as a whole.
+        if plan.in_call == 1 {
+            plan.stuck = draw.pick(&[0, elections / 4]);
         }
         plan
     }
@@ -116,10 +128,35 @@ impl Plan {
         self.end() - self.config().renew_interval() * 2
     }
 
+    /// When some leaders hand over while the store is too slow for renewals on time.
+    pub fn hands_over_at(&self) -> SimTime {
+        self.middle_of_first(Kind::Half)
+    }
+
+    /// When the store stops answering some elections.
+    pub fn sticks_at(&self) -> SimTime {
+        self.middle_of_first(Kind::Healthy)
+    }
+
+    fn middle_of_first(&self, kind: Kind) -> SimTime {
+        let first = self.phases.iter().find(|phase| phase.kind == kind);
+        first.map_or(self.end(), |phase| phase.from + phase.until.since(phase.from) / 2)
+    }
+
+    /// Whether the store stops answering that election.
+    pub fn is_stuck(&self, election: usize) -> bool {
+        let apart = self.elections.checked_div(self.stuck);
+        apart.is_some_and(|apart| election % (apart as usize) == 1)
+    }
+
     /// The elections in which both processes have a candidate.
     pub fn contested(&self) -> impl Iterator<Item = u32> + use<> {
-        let apart = self.elections / self.standbys.max(1);
+        let apart = self.apart();
         (0..self.standbys).map(move |number| number * apart)
+    }
+
+    fn apart(&self) -> u32 {
+        self.elections / self.standbys.max(1)
     }
 
     /// When the store has done its work on a call of so many such requests, which it begins at that time.

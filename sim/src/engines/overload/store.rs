@@ -191,6 +191,12 @@ impl Store for SlowStore {
             }
             call.open.push(asked.map(|_| who));
         }
+        let plan = &self.server.plan;
+        if self.server.clock.now() >= plan.sticks_at()
+            && requests.iter().any(|(election, _)| plan.is_stuck(*election as usize))
+        {
+            return std::future::pending().await;
+        }
         let (at, replies) = self.server.carry_out(&requests);
         self.server.clock.sleep_until(at).await;
         for (who, reply) in call.open.drain(..).zip(&replies) {

@@ -20,7 +20,7 @@ use super::plan::Plan;
 use crate::judge::State;
 use crate::judge::properties::{Judge, Property, PropertyName, Terms, Violation};
 use crate::plan::NANOSECOND;
-use crate::trace::{Event, Who};
+use crate::trace::{Event, Reason, Who};
 
 /// The properties that judge each election by itself.
 const OF_AN_ELECTION: [PropertyName; 3] = [
@@ -28,6 +28,9 @@ const OF_AN_ELECTION: [PropertyName; 3] = [
     PropertyName::TOKEN_MONOTONIC,
     PropertyName::ONE_STEP_DOWN_PER_ELECTION,
 ];
+
+/// So many calls keep any store busy, and a process may always have as many in flight: the driver's `LEAST`.
+const LEAST: u64 = 8;
 
 /// The names of all properties.
 pub fn names() -> impl Iterator<Item = PropertyName> {
@@ -79,6 +82,7 @@ pub(super) fn judge(plan: &Plan, entries: &[Noted]) -> Outcome {
         violations: all.violations().to_vec(),
         hash: digest(entries),
         events: entries.len(),
+        handed_over: handed_over(entries),
         leaders: most(entries.iter().map(|noted| match noted.event {
             Event::Elected { .. } => 1,
             Event::SteppedDown { .. } => -1,
@@ -96,6 +100,20 @@ fn in_flight(entries: &[Noted]) -> usize {
         Some((who, Call::Ended)) if process(who) == 0 => -1,
         Some(_) | None => 0,
     }))
+}
+
+/// How often the candidate of the other process was elected next.
+fn handed_over(entries: &[Noted]) -> usize {
+    let mut by: BTreeMap<usize, Who> = BTreeMap::new();
+    let to_the_other = entries.iter().filter(|noted| match noted.event {
+        Event::SteppedDown { who, reason: Reason::HandedOver, .. } => {
+            by.insert(noted.election, who);
+            false
+        }
+        Event::Elected { who, .. } => by.remove(&noted.election).is_some_and(|by| by != who),
+        _ => false,
+    });
+    to_the_other.count()
 }
 
 /// The largest sum on the way.

@@ -2,11 +2,15 @@
 //!
 //! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since the claim began: if the
 //! renewals that it can carry out within a claim's validity are fewer than the leaders, a tenth more for requests that
-//! were given up, and an acquire for each standby candidate.
+//! were given up, an acquire for each standby candidate, and what a store that pauses has to make up for: a process asks
+//! on, with [`LEAST`] calls in each request timeout at most.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::candidates::PROCESSES;
+use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
+use super::LEAST;
 use crate::judge::State;
 use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
@@ -35,7 +39,8 @@ impl Property for NoLeadLost {
                 self.leads.insert(who, token);
             }
             Event::SteppedDown { who, token, reason, .. } => {
-                if !matches!(reason, Reason::Resigned | Reason::HandedOver) {
+                let gives_up = matches!(reason, Reason::Resigned | Reason::HandedOver);
+                if !gives_up && !self.plan.is_stuck(election(who)) {
                     self.lost(at, (who, token, reason))?;
                 }
                 self.leads.remove(&who);
@@ -80,11 +85,23 @@ impl NoLeadLost {
         let from = at - plan.config().validity();
         let before = self.counts.partition_point(|(changed, _)| *changed < from).saturating_sub(1);
         let leaders = self.counts[before..].iter().map(|(_, count)| *count).max().unwrap_or(0);
-        let needs = leaders + leaders / 10 + u64::from(plan.standbys * plan.acquire_costs);
+        let needs = leaders
+            + leaders / 10
+            + u64::from(plan.standbys * plan.acquire_costs)
+            + given_up_in_pauses(plan, from, at);
         let capacity = plan.capacity(from, at);
         if capacity < needs {
             return Ok(());
         }
         Err(Finding::LeadLostToOverload { who, token, at, reason, capacity, from, leaders, needs })
     }
+}
+
+/// The calls that processes may have sent in vain while the store did not run.
+fn given_up_in_pauses(plan: &Plan, from: SimTime, until: SimTime) -> u64 {
+    let paused = plan.phases.iter().filter(|phase| phase.kind == Kind::Paused);
+    let paused = paused.map(|phase| phase.until.min(until).since(phase.from.max(from)));
+    let timeout = plan.config().request_timeout().as_nanos();
+    let timeouts: u128 = paused.map(|lasts| lasts.as_nanos().div_ceil(timeout)).sum();
+    u64::try_from(timeouts).unwrap_or(u64::MAX) * u64::from(PROCESSES) * LEAST
 }

@@ -109,6 +109,26 @@ pub(super) static MUTANTS: &[Mutant] = &[
         shows: Shows::Overload,
         caught_by: &["no-lead-lost-to-overload"],
     },
+    // Each edit alone costs no lead: the others make up for it.
+    Mutant {
+        name: "stuck-calls-hold-the-window",
+        about: "calls that a store does not answer, though it answers others, hold their places and come first again",
+        edits: &[
+            Edit {
+                file: WINDOW,
+                from: "OVERTAKEN.max(Duration::from_secs_f64(self.usual) * USUAL_TIMES)",
+                to: "OVERTAKEN * 1_000",
+            },
+            Edit { file: WINDOW, from: "if !answers.overtook(call) {", to: "if true {" },
+            Edit {
+                file: ELECTION,
+                from: "if world.admission.overtook(left) { Lane::Stuck } else { Lane::Usual }",
+                to: "{ let _ = left; Lane::Usual }",
+            },
+        ],
+        shows: Shows::Overload,
+        caught_by: &["no-lead-lost-to-overload"],
+    },
     Mutant {
         name: "renewals-not-spread",
         about: "elections that were granted together renew together for ever",
