@@ -1,5 +1,5 @@
-//! The cost of a request to etcd through the store, beside the bare requests that it consists of, sent by the
-//! same client.
+//! The cost of a request to etcd through the store, beside the bare requests that it consists of,
+//! sent by the same client.
 //!
 //! One member on loopback, one connection on either side, one request at a time. The bare side has
 //! everything ready and reads no answer. `least` is an acquire that asks nothing before it

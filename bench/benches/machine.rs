@@ -1,4 +1,5 @@
-//! The time of the state machine for each kind of input: to handle it, and to poll until there is no more output.
+//! The time of the state machine for each kind of input: to handle it, and to poll until there is
+//! no more output.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What an election costs in memory: the blocks that are allocated while many idle elections lead over one connection,
-//! by the function that allocated them.
+//! What an election costs in memory: the blocks that are allocated while many idle elections lead
+//! over one connection, by the function that allocated them.
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
@@ -26,7 +26,8 @@ const LEAST: f64 = 2.0;
 const LEAD_WITHIN: Duration = Duration::from_secs(300);
 /// Longer than a renew interval: each election has renewed, and what the joins needed is gone.
 const STEADY: Duration = Duration::from_secs(6);
-/// The crates whose functions say what a block is for; the collections and futures in between don't.
+/// The crates whose functions say what a block is for; the collections and futures in between
+/// don't.
 const OURS: [&str; 5] = ["tenure", "redis", "tokio_util", "memory", "tokio"];
 
 /// Says what an election costs in memory, item by item.

@@ -1,8 +1,9 @@
 //! The cost of a store's call, beside one raw upsert of the same row by the same client.
 //!
-//! Both sides speak over connections that were made and set up the same way, in turns, to a PostgreSQL
-//! server of this benchmark's own with its default settings: each commit is on disk before it is
-//! acknowledged. Besides, the store compares the row, and for a grant the past, as it writes.
+//! Both sides speak over connections that were made and set up the same way, in turns, to a
+//! PostgreSQL server of this benchmark's own with its default settings: each commit is on disk
+//! before it is acknowledged. Besides, the store compares the row, and for a grant the past, as it
+//! writes.
 //!
 //! Not measured: a network (loopback hides little, so ratios are worse than anywhere else), and a
 //! runtime with several threads, whose wake-ups would drown what is compared.
@@ -23,7 +24,8 @@ use tokio_postgres::{Client, NoTls, Statement};
 /// Few, since commits differ much from one to the next.
 const TURN: u32 = 4;
 const AT_MOST: f64 = 1.10;
-/// A repeated acquire is not decided by the plain statement, which is for leases of others, but by the function behind it.
+/// A repeated acquire is not decided by the plain statement, which is for leases of others, but by
+/// the function behind it.
 const OPERATIONS: [Operation; 4] =
     [Operation::Acquire, Operation::AcquireAgain, Operation::Renew, Operation::Release];
 

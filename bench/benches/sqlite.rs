@@ -1,10 +1,12 @@
-//! The cost of a store's call, beside one transaction of the same statements on a connection with the same
-//! settings: by tokio's `spawn_blocking`, as in programs that must not block their async threads, and in place.
+//! The cost of a store's call, beside one transaction of the same statements on a connection with
+//! the same settings: by tokio's `spawn_blocking`, as in programs that must not block their async
+//! threads, and in place.
 //!
 //! The two have files of their own in one folder, in the machine's folder for temporary files: the
-//! cost of a commit depends on its disk (`TMPDIR` names another). The bare side has all values ready and does
-//! not look at the rows it reads. So the difference is the store's own work: two looks at the file's path and the
-//! contract; and, beside transactions in place, the way to its thread and back.
+//! cost of a commit depends on its disk (`TMPDIR` names another). The bare side has all values
+//! ready and does not look at the rows it reads. So the difference is the store's own work: two
+//! looks at the file's path and the contract; and, beside transactions in place, the way to its
+//! thread and back.
 
 use std::cell::Cell;
 use std::path::Path;

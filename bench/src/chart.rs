@@ -1,4 +1,5 @@
-//! Charts for documents, as SVG: lines over axes that are both logarithmic, since what is measured spans powers of ten.
+//! Charts for documents, as SVG: lines over axes that are both logarithmic, since what is measured
+//! spans powers of ten.
 
 use std::fmt::Write;
 
@@ -22,12 +23,14 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal differences are equally long. The first value is at the first pixel, the second at the second.
+    /// Equal differences are equally long. The first value is at the first pixel, the second at the
+    /// second.
     pub fn linear(values: (f64, f64), pixels: (f64, f64)) -> Self {
         Self { values, pixels, logarithmic: false }
     }
 
-    /// Equal ratios are equally long. Values below the first are drawn at its place: also 0, which has no logarithm.
+    /// Equal ratios are equally long. Values below the first are drawn at its place: also 0, which
+    /// has no logarithm.
     pub fn logarithmic(values: (f64, f64), pixels: (f64, f64)) -> Self {
         Self { values: (values.0.log10(), values.1.log10()), pixels, logarithmic: true }
     }
@@ -135,7 +138,8 @@ impl Line {
     }
 }
 
-/// An SVG file of parts that are drawn one below the other, each of that width and height in pixels.
+/// An SVG file of parts that are drawn one below the other, each of that width and height in
+/// pixels.
 pub fn page(width: f64, height: f64, parts: &[String]) -> String {
     let all = height * float(parts.len());
     let mut svg = format!(
@@ -150,7 +154,8 @@ pub fn page(width: f64, height: f64, parts: &[String]) -> String {
     svg + "</svg>\n"
 }
 
-/// One point for each pixel from left to right, and the last: more can't be seen, and make the file large.
+/// One point for each pixel from left to right, and the last: more can't be seen, and make the file
+/// large.
 fn sparse(points: impl Iterator<Item = (f64, f64)>) -> impl Iterator<Item = (f64, f64)> {
     let mut points = points.peekable();
     let mut before = f64::NEG_INFINITY;

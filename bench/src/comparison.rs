@@ -55,8 +55,8 @@ impl Comparison {
         self
     }
 
-    /// Measures both sides under criterion, each in turns with the other. `measure` repeats one side
-    /// that many times and returns how long that took.
+    /// Measures both sides under criterion, each in turns with the other. `measure` repeats one
+    /// side that many times and returns how long that took.
     pub fn run(
         &mut self,
         criterion: &mut Criterion,

@@ -66,7 +66,8 @@ pub struct Lease {
     pub last: Option<Token>,
     /// Whether the lease was not released since.
     pub live: bool,
-    /// The number of the next request. It grows with each: a renewal with an older number would write nothing.
+    /// The number of the next request. It grows with each: a renewal with an older number would
+    /// write nothing.
     pub number: RequestId,
 }
 

@@ -18,14 +18,14 @@ impl Percentiles {
         self.0.len()
     }
 
-    /// The time that so many percent of the others do not exceed: 0 is the shortest, 100 the longest. More than 100 count
-    /// as 100.
+    /// The time that so many percent of the others do not exceed: 0 is the shortest, 100 the
+    /// longest. More than 100 count as 100.
     pub fn at(&self, percent: usize) -> Duration {
         self.0[(self.count() - 1) * percent.min(100) / 100]
     }
 
-    /// For a chart: each time in milliseconds, beside *k* where one in *k* of the times is at least as long. The longest of
-    /// 1,000 times has the *k* of 1,000, and the median that of 2.
+    /// For a chart: each time in milliseconds, beside *k* where one in *k* of the times is at least
+    /// as long. The longest of 1,000 times has the *k* of 1,000, and the median that of 2.
     pub fn one_in(&self) -> Vec<(f64, f64)> {
         let count = self.count();
         let point = |(shorter, time): (usize, &Duration)| {

@@ -26,8 +26,8 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Runs `compare`, and prints the report of its comparisons. Each side is measured for that long after that
-    /// warm-up, unless the command line says otherwise.
+    /// Runs `compare`, and prints the report of its comparisons. Each side is measured for that
+    /// long after that warm-up, unless the command line says otherwise.
     ///
     /// An error goes to the standard error, and makes the process fail.
     pub fn run(
@@ -69,7 +69,8 @@ impl Session {
     }
 }
 
-/// A runtime of this thread alone: wake-ups between threads would hide the difference that is measured.
+/// A runtime of this thread alone: wake-ups between threads would hide the difference that is
+/// measured.
 ///
 /// # Errors
 /// If the system has no room for its timers and sockets.

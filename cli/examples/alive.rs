@@ -1,8 +1,9 @@
 //! A command for tests: says every 2 ms that it is alive, so that its true end is seen.
 //!
-//! `alive FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT` to the file
-//! until it is killed, with the boot clock's nanoseconds and the begin of the process as the kernel has it. When it
-//! begins, it looks for processes of earlier lines that are alive still, and says so.
+//! `alive FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT`
+//! to the file until it is killed, with the boot clock's nanoseconds and the begin of the process
+//! as the kernel has it. When it begins, it looks for processes of earlier lines that are alive
+//! still, and says so.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

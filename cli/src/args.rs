@@ -30,48 +30,51 @@ pub(crate) struct Arguments {
 pub(crate) enum What {
     /// Run a command only while this host leads.
     ///
-    /// Waits until this host leads, and runs the command. When the command ends by itself, the lead is given back,
-    /// and tenure ends with the command's status. When the lead is lost, the command is ended in time, and tenure
-    /// waits for the lead again.
+    /// Waits until this host leads, and runs the command. When the command ends by itself, the lead
+    /// is given back, and tenure ends with the command's status. When the lead is lost, the command
+    /// is ended in time, and tenure waits for the lead again.
     ///
-    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME. All other variables that begin with
-    /// TENURE_ are removed from it.
+    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME. All other variables
+    /// that begin with TENURE_ are removed from it.
     ///
-    /// Statuses: the command's; 128 and its number for a signal; 64 wrong usage; 69 the store can't be used; 71 no
-    /// process could be made; 75 another host leads (--try, --wait); 76 the lead was lost (--once); 126 and 127 the
-    /// command can't be run, or was not found.
+    /// Statuses: the command's; 128 and its number for a signal; 64 wrong usage; 69 the store can't
+    /// be used; 71 no process could be made; 75 another host leads (--try, --wait); 76 the lead was
+    /// lost (--once); 126 and 127 the command can't be run, or was not found.
     Run(Run),
     /// Show who leads.
     ///
-    /// Statuses: 0 each election has a leader, 1 one has none, 2 it is not known of one, 64 wrong usage.
+    /// Statuses: 0 each election has a leader, 1 one has none, 2 it is not known of one, 64 wrong
+    /// usage.
     Status(Status),
     /// Have the leader hand over to another candidate.
     ///
-    /// The leader gives the lead back once a candidate that is meant asks for it. Nothing changes if there is none.
+    /// The leader gives the lead back once a candidate that is meant asks for it. Nothing changes
+    /// if there is none.
     ///
-    /// Statuses: 0 another candidate leads, 1 no candidate leads, 64 wrong usage, 69 the store can't be used, 75 no
-    /// candidate that is meant has taken over in time.
+    /// Statuses: 0 another candidate leads, 1 no candidate leads, 64 wrong usage, 69 the store
+    /// can't be used, 75 no candidate that is meant has taken over in time.
     Handover(Handover),
     /// Take part in an election, and say over HTTP whether this host leads.
     ///
-    /// For programs in any language beside it. GET / answers with JSON: key, name (this candidate), leads, token (while
-    /// it leads), valid_ms, and leader (its name and token, as far as known). A reader may act as the leader for valid_ms
-    /// from the moment when it sent its request, and must stop by itself then. GET /healthz answers 200. GET /readyz
-    /// answers 200 if this candidate takes part and the store has answered within a TTL, else 503 with the reason.
+    /// For programs in any language beside it. GET / answers with JSON: key, name (this candidate),
+    /// leads, token (while it leads), valid_ms, and leader (its name and token, as far as known). A
+    /// reader may act as the leader for valid_ms from the moment when it sent its request, and must
+    /// stop by itself then. GET /healthz answers 200. GET /readyz answers 200 if this candidate
+    /// takes part and the store has answered within a TTL, else 503 with the reason.
     ///
     /// Statuses: 128 and its number for a signal; 64 wrong usage; 71 the address can't be used.
     Sidecar(Sidecar),
     /// Delete the records of elections that ended long ago.
     ///
-    /// A store keeps a record of each election for ever. A lease that is held is never touched, and later tokens are above
-    /// those that were deleted.
+    /// A store keeps a record of each election for ever. A lease that is held is never touched, and
+    /// later tokens are above those that were deleted.
     ///
     /// Statuses: 0 done, 64 wrong usage or a store that can't, 69 the store can't be used.
     Purge(Purge),
     /// Print the statements that create the tables of PostgreSQL, or carry them out.
     ///
-    /// Candidates create them by themselves, if their user may. Statuses: 0 done, 64 wrong usage or a store that has no
-    /// tables, 69 the store can't be used.
+    /// Candidates create them by themselves, if their user may. Statuses: 0 done, 64 wrong usage or
+    /// a store that has no tables, 69 the store can't be used.
     Migrate(Migrate),
     /// Print completions of this command line for a shell to load.
     Completions(Completions),
@@ -79,10 +82,12 @@ pub(crate) enum What {
     Man(Manual),
     /// Say what is wrong with the store, the way to it, and the settings.
     ///
-    /// Carries out every kind of request that candidates make, on an election of its own (tenure-doctor-..), and looks at
-    /// what the store says of itself. Run it as the candidates run: same user, same host, same variables.
+    /// Carries out every kind of request that candidates make, on an election of its own
+    /// (tenure-doctor-..), and looks at what the store says of itself. Run it as the candidates
+    /// run: same user, same host, same variables.
     ///
-    /// Statuses: 0 nothing wrong was found, 1 something was, 64 wrong usage, 69 no candidate can lead at the store.
+    /// Statuses: 0 nothing wrong was found, 1 something was, 64 wrong usage, 69 no candidate can
+    /// lead at the store.
     Doctor(crate::doctor::args::Doctor),
 }
 
@@ -91,8 +96,9 @@ pub(crate) enum What {
 pub(crate) struct At {
     /// The store's URL, such as redis://10.0.0.7:6379.
     ///
-    /// Without it: the file of --store-file, else TENURE_STORE and the variables beside it, else a file of this user
-    /// on this host. Other users can read command lines: give a URL with a password by --store-file or TENURE_STORE.
+    /// Without it: the file of --store-file, else TENURE_STORE and the variables beside it, else a
+    /// file of this user on this host. Other users can read command lines: give a URL with a
+    /// password by --store-file or TENURE_STORE.
     #[arg(long, value_name = "URL", conflicts_with = "store_file")]
     pub(crate) store: Option<String>,
     /// A file with the store's URL in it.
@@ -120,7 +126,8 @@ pub(crate) struct Run {
     pub(crate) only_try: bool,
     /// How long the command may take to end after SIGTERM, before it is killed.
     ///
-    /// After a loss of the lead, it has no more time than the lease leaves: 3.2s at default settings.
+    /// After a loss of the lead, it has no more time than the lease leaves: 3.2s at default
+    /// settings.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) stop_grace: Duration,
     /// Say more: when this host leads, and why not.
@@ -144,7 +151,8 @@ pub(crate) struct Status {
     /// Print one JSON object for each election, in lines.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Wait until that holds of each election: leader, none, or the name of the candidate that leads.
+    /// Wait until that holds of each election: leader, none, or the name of the candidate that
+    /// leads.
     #[arg(long, value_name = "WHAT")]
     pub(crate) wait_for: Option<String>,
     /// Print a line for each change, until the end by a signal.

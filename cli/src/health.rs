@@ -1,14 +1,16 @@
-//! What a candidate knows of itself, in words for people: the status that service managers show, and why a candidate
-//! is not ready.
+//! What a candidate knows of itself, in words for people: the status that service managers show,
+//! and why a candidate is not ready.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::{Health, Role, StoreHealth};
 
-/// One line on the role and the store. It changes only if the role or the store does, so it has no time that passes.
+/// One line on the role and the store. It changes only if the role or the store does, so it has no
+/// time that passes.
 #[derive(Debug, Default)]
 pub(crate) struct StatusLine {
-    /// When the present outage began: computed once, since a difference of two clocks may vary by a second.
+    /// When the present outage began: computed once, since a difference of two clocks may vary by a
+    /// second.
     unanswered_since: Option<String>,
 }
 
@@ -25,7 +27,8 @@ impl StatusLine {
     }
 }
 
-/// Why the candidate is not ready, if it is not: it takes part, and the store has answered within `outage`.
+/// Why the candidate is not ready, if it is not: it takes part, and the store has answered within
+/// `outage`.
 pub(crate) fn not_ready(health: &Health, outage: Duration) -> Option<String> {
     if health.is_ready(outage) {
         return None;

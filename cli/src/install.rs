@@ -20,7 +20,8 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Manual {
-    /// Write the page of tenure, and one for each subcommand, to this folder [default: print the first].
+    /// Write the page of tenure, and one for each subcommand, to this folder [default: print the
+    /// first].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! What a service manager is told: systemd's protocol `sd_notify`, of datagrams to the socket that `NOTIFY_SOCKET`
-//! names.
+//! What a service manager is told: systemd's protocol `sd_notify`, of datagrams to the socket that
+//! `NOTIFY_SOCKET` names.
 //!
 //! | datagram | when |
 //! |---|---|
@@ -8,12 +8,13 @@
 //! | `WATCHDOG=1` | twice in each `WATCHDOG_USEC`, from the thread that renews the lease |
 //! | `STOPPING=1` | this process is ending |
 //!
-//! **Why READY does not wait for the store**: it can't mean "leads", since a standby may wait for months. If it waited
-//! for a store that is down, systemd would end and start this process again and again, and other services would not
-//! start; that helps nobody, since this process tries again by itself. The status has the store's error.
+//! **Why READY does not wait for the store**: it can't mean "leads", since a standby may wait for
+//! months. If it waited for a store that is down, systemd would end and start this process again
+//! and again, and other services would not start; that helps nobody, since this process tries again
+//! by itself. The status has the store's error.
 //!
-//! **Why not a library**: those send blocking datagrams. A service manager that does not read would stop the thread
-//! that renews the lease. Here, a datagram that finds no room is sent later.
+//! **Why not a library**: those send blocking datagrams. A service manager that does not read would
+//! stop the thread that renews the lease. Here, a datagram that finds no room is sent later.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -28,7 +29,8 @@ use tenure::Candidate;
 
 use crate::health::StatusLine;
 
-/// The variables of the protocol. A command must not have them: its messages would be taken for this process's.
+/// The variables of the protocol. A command must not have them: its messages would be taken for
+/// this process's.
 pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
 /// Between two looks at the candidate's health: an outage has no event for each of its changes.
@@ -152,7 +154,8 @@ impl Manager {
     }
 }
 
-/// How often a watchdog is told: twice as often as it must be. One that is meant for another process is none.
+/// How often a watchdog is told: twice as often as it must be. One that is meant for another
+/// process is none.
 fn watchdog(micros: Option<String>, process: Option<String>) -> Option<Duration> {
     if process.is_some_and(|process| process != std::process::id().to_string()) {
         return None;

@@ -19,7 +19,8 @@ pub(crate) struct Purge {
     older_than: PurgeAge,
     /// Delete also what is unchanged after this time: records of leases that were not given back.
     ///
-    /// At least the longest TTL and quarantine of those elections, such as 1m; a record whose own are longer stays.
+    /// At least the longest TTL and quarantine of those elections, such as 1m; a record whose own
+    /// are longer stays.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch: Option<Duration>,
 }

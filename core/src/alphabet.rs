@@ -26,9 +26,9 @@ pub enum Input {
     },
     /// All work that needed the lead has ended. Owed once for every [`Event::SteppedDown`].
     Drained,
-    /// A request of this candidate may leave now: the one that is [pending](crate::Candidate::pending) or,
-    /// where none is, the next renewal, before its time. Causes the [`Output::Send`]; has no effect on a
-    /// candidate that has neither.
+    /// A request of this candidate may leave now: the one that is
+    /// [pending](crate::Candidate::pending) or, where none is, the next renewal, before its time.
+    /// Causes the [`Output::Send`]; has no effect on a candidate that has neither.
     Admitted,
     /// The outcome of an [`Output::Send`].
     Reply {
@@ -37,8 +37,8 @@ pub enum Input {
         /// What the store answered, or that the outcome is not known.
         result: Result<Reply, Unknown>,
     },
-    /// The machine was suspended: time has passed in which the candidate's clock may have run ahead of others, and nobody
-    /// watched. Every watch begins anew. First of all inputs after a suspend.
+    /// The machine was suspended: time has passed in which the candidate's clock may have run ahead
+    /// of others, and nobody watched. Every watch begins anew. First of all inputs after a suspend.
     Resumed,
     /// The lease may have become vacant. Hints are unreliable: they may be late, lost or wrong.
     Hint,
@@ -47,7 +47,8 @@ pub enum Input {
     Wake,
 }
 
-/// The outcome of a request is not known: it may have been carried out, may still be, or never will.
+/// The outcome of a request is not known: it may have been carried out, may still be, or never
+/// will.
 ///
 /// An unknown outcome is never treated as "did not happen".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +57,8 @@ pub struct Unknown;
 /// What a candidate asks its driver to do, or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// Send this request to the store now, and bring its outcome back as [`Input::Reply`]. The only cause is
-    /// [`Input::Admitted`].
+    /// Send this request to the store now, and bring its outcome back as [`Input::Reply`]. The only
+    /// cause is [`Input::Admitted`].
     Send {
         /// Names the request.
         id: RequestId,
@@ -72,14 +73,15 @@ pub enum Output {
 
 /// A request that waits for its admission: what it is, and what it is worth.
 ///
-/// It has not left, so it was not executed, and it may never be: its candidate may change its mind. A driver
-/// admits requests in the order of their worth while the store answers, so that a slow store costs leads that
-/// are not gained, and not leads that are held.
+/// It has not left, so it was not executed, and it may never be: its candidate may change its mind.
+/// A driver admits requests in the order of their worth while the store answers, so that a slow
+/// store costs leads that are not gained, and not leads that are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pending {
     /// Another candidate may be waiting for the lease.
     Release,
-    /// The claim, or the lease that covers draining work, ends unless the renewal is answered in time.
+    /// The claim, or the lease that covers draining work, ends unless the renewal is answered in
+    /// time.
     Renew {
         /// The end of the claim's validity.
         valid_until: Instant,
@@ -106,8 +108,8 @@ pub enum Event {
         token: Token,
         /// Why.
         reason: StepDownReason,
-        /// How long work may continue so that it ends in order: no other candidate can be granted the
-        /// lease before this instant. An [`Event::DrainUntil`] may move it.
+        /// How long work may continue so that it ends in order: no other candidate can be granted
+        /// the lease before this instant. An [`Event::DrainUntil`] may move it.
         drain_until: Instant,
     },
     /// While the work of a tenure drains: the instant up to which no other candidate can be granted
@@ -123,7 +125,8 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
-    /// The candidate may be granted nothing before it has watched for a time. Reported once for each cause.
+    /// The candidate may be granted nothing before it has watched for a time. Reported once for
+    /// each cause.
     Watching {
         /// What it watches.
         watched: Watched,
@@ -147,12 +150,13 @@ pub enum Event {
 pub enum Watched {
     /// The store's past: the store may have lost data, so an older leader may be left.
     Past,
-    /// A lease of a candidate whose [settings](crate::Candidate::contradiction) contradict the own ones.
+    /// A lease of a candidate whose [settings](crate::Candidate::contradiction) contradict the own
+    /// ones.
     Settings,
 }
 
-/// The recorded settings of another candidate, which contradict the own ones: after a loss of data, one of the two would
-/// not wait for the other's leases.
+/// The recorded settings of another candidate, which contradict the own ones: after a loss of data,
+/// one of the two would not wait for the other's leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OtherSettings {
     ttl: Span,
@@ -189,13 +193,14 @@ pub enum StepDownReason {
     HandedOver,
     /// A renewal's outcome is unknown, and the configuration asks for the strict policy.
     RenewFailed,
-    /// The leader's work panicked or was dropped. The state machine does not know of work: a driver that
-    /// resigns because of it reports this reason instead of [`Resigned`](Self::Resigned).
+    /// The leader's work panicked or was dropped. The state machine does not know of work: a driver
+    /// that resigns because of it reports this reason instead of [`Resigned`](Self::Resigned).
     WorkLost,
     /// The leader's work gave its watchdog no sign of life in time. Reported by drivers, like
     /// [`WorkLost`](Self::WorkLost).
     Unresponsive,
-    /// The leader's work ended with an error. Reported by drivers, like [`WorkLost`](Self::WorkLost).
+    /// The leader's work ended with an error. Reported by drivers, like
+    /// [`WorkLost`](Self::WorkLost).
     WorkFailed,
 }
 

@@ -1,13 +1,13 @@
 //! The store contract as code: what a store keeps for an election, and what it answers.
 //!
 //! Each function here is one atomic step at the store. The memory store and the simulators run it;
-//! adapters that speak to a server are compared with it. Candidates' names and metadata are left to the
-//! caller: no decision depends on them.
+//! adapters that speak to a server are compared with it. Candidates' names and metadata are left to
+//! the caller: no decision depends on them.
 //!
 //! > A candidate may take what it has watched, unchanged, for as long as it must. The store only compares.
 //!
-//! No decision rests on the store's clock: whoever waits, waits by its own clock, and the store grants only if what
-//! was watched still stands.
+//! No decision rests on the store's clock: whoever waits, waits by its own clock, and the store
+//! grants only if what was watched still stands.
 
 pub mod server_ends;
 
@@ -22,7 +22,8 @@ use crate::time::Instant;
 
 /// As long as a past is watched that was trusted from the beginning.
 pub const FOREVER: Duration = Duration::from_micros(1 << 52);
-/// The largest reading of a store's clock that tokens follow, in microseconds: a clock beyond it is no clock.
+/// The largest reading of a store's clock that tokens follow, in microseconds: a clock beyond it is
+/// no clock.
 const LARGEST_TIME: u64 = 1 << 52;
 
 /// What a store keeps for one election.
@@ -56,10 +57,12 @@ impl Record {
         Mark { holder: self.holder, number: self.number }
     }
 
-    /// How long a candidate of that name and these settings has to watch the mark before it may take the lease.
+    /// How long a candidate of that name and these settings has to watch the mark before it may
+    /// take the lease.
     ///
-    /// Where the settings of two candidates contradict each other, one of them would not wait for the other's leases
-    /// after a loss of data: then neither takes over from the other before that wait.
+    /// Where the settings of two candidates contradict each other, one of them would not wait for
+    /// the other's leases after a loss of data: then neither takes over from the other before that
+    /// wait.
     pub fn demands(&self, name: NameId, ttl: Duration, quarantine: Duration) -> Duration {
         let kept = match self.reservation {
             _ if !self.released => self.ttl,
@@ -96,7 +99,8 @@ pub struct Past {
 }
 
 impl Past {
-    /// How long a candidate of that quarantine has to watch the stamp before it may be granted anything.
+    /// How long a candidate of that quarantine has to watch the stamp before it may be granted
+    /// anything.
     fn demands(&self, quarantine: Duration) -> Duration {
         quarantine.max(self.longest)
     }
@@ -114,10 +118,11 @@ pub struct Moment {
     pub now: Instant,
     /// The server's identity: it changes whenever acknowledged writes may have been lost.
     pub identity: u128,
-    /// A stamp that was never given before: random, or made of what no other request has in common with this one.
+    /// A stamp that was never given before: random, or made of what no other request has in common
+    /// with this one.
     pub fresh: Stamp,
-    /// Whether this is the first request over its connection. While a connection lasts, the server behind it is the
-    /// same. A store that has no connections says that each request is the first.
+    /// Whether this is the first request over its connection. While a connection lasts, the server
+    /// behind it is the same. A store that has no connections says that each request is the first.
     pub first: bool,
     /// Treat a store that has never seen the prefix as one that has lost nothing. For tests and
     /// throw-away servers only: it gives up promise G6 for the loss of a whole store.
@@ -161,7 +166,8 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The last token that is known of; of an election without a record, the highest that was purged.
+    /// The last token that is known of; of an election without a record, the highest that was
+    /// purged.
     fn last(&self) -> Option<Token> {
         self.record.map_or_else(|| self.purged(), |record| Some(record.token))
     }
@@ -211,7 +217,8 @@ impl Step<'_> {
         }
         let lost_a_grant = asks.seen > last && asks.lost != Some(Loss { last });
         if lost_a_grant {
-            // Only a past that was watched: otherwise two candidates would stamp each other away for ever.
+            // Only a past that was watched: otherwise two candidates would stamp each other away
+            // for ever.
             if let Some(past) = self.past.as_mut().filter(|past| !past.watched.is_zero()) {
                 past.stamped(self.at.fresh);
             }
@@ -230,7 +237,8 @@ impl Step<'_> {
         self.record.is_none() && asks.seen >= self.purged()
     }
 
-    /// A lease that was given back to this candidate, by settings that agree. A late duplicate has not seen its token.
+    /// A lease that was given back to this candidate, by settings that agree. A late duplicate has
+    /// not seen its token.
     fn is_free(&self, asks: Acquire) -> bool {
         self.record.is_some_and(|lease| {
             let kept = lease.reservation.is_some_and(|kept| kept.name != asks.name);
@@ -329,8 +337,8 @@ impl Step<'_> {
         Reply::Noted
     }
 
-    /// The past keeps the highest token that was deleted, so tokens rise also after the store's clock was set back, and
-    /// a candidate that knows a deleted token does not prove a loss.
+    /// The past keeps the highest token that was deleted, so tokens rise also after the store's
+    /// clock was set back, and a candidate that knows a deleted token does not prove a loss.
     fn purge(&mut self, mark: Mark, watched: bool) -> Reply {
         match (*self.record, &mut *self.past) {
             (Some(lease), Some(past)) if lease.mark() == mark && (lease.released || watched) => {

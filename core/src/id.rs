@@ -7,11 +7,12 @@ use core::num::NonZeroU64;
 /// A fencing token: one number for each tenure of an election, strictly increasing from tenure to
 /// tenure.
 ///
-/// Each resource that the leader writes to is fenced by it, in this order: the tenure takes the resource
-/// over (which accepts a token that is at least the stored one, and stores it), and repeats that until it
-/// knows the outcome; then it reads; then it writes, and a write is accepted only if the stored token
-/// *equals* the tenure's. To refuse lower tokens is not enough, since an old leader's last write may land
-/// after the new one has read. Tokens of two elections can't be compared.
+/// Each resource that the leader writes to is fenced by it, in this order: the tenure takes the
+/// resource over (which accepts a token that is at least the stored one, and stores it), and
+/// repeats that until it knows the outcome; then it reads; then it writes, and a write is accepted
+/// only if the stored token *equals* the tenure's. To refuse lower tokens is not enough, since an
+/// old leader's last write may land after the new one has read. Tokens of two elections can't be
+/// compared.
 ///
 /// A token converts to `u64`, to `i64` where it fits (columns are signed), and to text, and back:
 ///
@@ -65,7 +66,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// An identity of 128 bits, in two halves: a `u128` would align, and so widen, all that contains it.
+/// An identity of 128 bits, in two halves: a `u128` would align, and so widen, all that contains
+/// it.
 macro_rules! identity {
     ($(#[$about:meta])* $name:ident) => {
         $(#[$about])*
@@ -88,8 +90,8 @@ macro_rules! identity {
             }
         }
 
-        /// As one number: who reads a state through its hash (the exhaustive search does) can tell an identity from a
-        /// time.
+        /// As one number: who reads a state through its hash (the exhaustive search does) can tell
+        /// an identity from a time.
         impl Hash for $name {
             fn hash<H: Hasher>(&self, state: &mut H) {
                 state.write_u128(self.to_bits());
@@ -111,18 +113,20 @@ macro_rules! identity {
 }
 
 identity! {
-    /// The random identity of one campaign. Never reused: a tenure's requests can't be mistaken for another's, even if
-    /// they come from the same process.
+    /// The random identity of one campaign. Never reused: a tenure's requests can't be mistaken for
+    /// another's, even if they come from the same process.
     HolderId
 }
 
 identity! {
-    /// Which past a store has: a new one whenever grants may have been lost. No two are ever the same.
+    /// Which past a store has: a new one whenever grants may have been lost. No two are ever the
+    /// same.
     Stamp
 }
 
 identity! {
-    /// A candidate's name, as a digest: candidates of one name are one candidate to whoever hands over to it.
+    /// A candidate's name, as a digest: candidates of one name are one candidate to whoever hands
+    /// over to it.
     NameId
 }
 
@@ -160,8 +164,8 @@ impl RequestId {
 /// 128 random bits from which a candidate draws holder ids and jitter.
 ///
 /// Two candidates must never be given the same seed: holder ids would collide, and the store would
-/// take the second for a retry of the first. Draw it from the operating system, anew in every process
-/// and after every fork.
+/// take the second for a retry of the first. Draw it from the operating system, anew in every
+/// process and after every fork.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(pub(crate) u128);
 

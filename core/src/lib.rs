@@ -3,11 +3,10 @@
 //! **What is not guaranteed**: a check of leadership says nothing about the moment after the check.
 //! Only a resource that compares fencing tokens closes that gap; the stop margin narrows it.
 //!
-//! This crate decides; it does nothing. It has no I/O, no clock, no allocation and no dependency (but serde, for the
-//! feature of that name). A
-//! driver hands it inputs together with the time at which it read its clock, and carries out the
-//! outputs. The whole surface is one alphabet in and one alphabet out, so that a run can be logged,
-//! fuzzed, replayed and explored:
+//! This crate decides; it does nothing. It has no I/O, no clock, no allocation and no dependency
+//! (but serde, for the feature of that name). A driver hands it inputs together with the time at
+//! which it read its clock, and carries out the outputs. The whole surface is one alphabet in and
+//! one alphabet out, so that a run can be logged, fuzzed, replayed and explored:
 //!
 //! ```
 //! use core::time::Duration;

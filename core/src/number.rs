@@ -66,8 +66,8 @@ impl TryFrom<u64> for Token {
 impl TryFrom<Token> for i64 {
     type Error = TokenError;
 
-    /// Fails for tokens above [`i64::MAX`]. The stores grant none: the highest is one above the highest token seen,
-    /// or the microseconds since 1970.
+    /// Fails for tokens above [`i64::MAX`]. The stores grant none: the highest is one above the
+    /// highest token seen, or the microseconds since 1970.
     fn try_from(token: Token) -> Result<Self, TokenError> {
         Self::try_from(token.get()).map_err(|_| TokenError::TooHigh { token })
     }

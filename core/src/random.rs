@@ -1,4 +1,5 @@
-//! The only source of randomness: a generator that draws the same numbers in every run with the same seed.
+//! The only source of randomness: a generator that draws the same numbers in every run with the
+//! same seed.
 
 use core::time::Duration;
 
@@ -8,8 +9,9 @@ use crate::time::nanos;
 /// Two independent `SplitMix64` streams, one for each half of the seed.
 ///
 /// The output function is the finalizer of Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators" (OOPSLA 2014). It is a bijection of the counter, so a candidate never draws the
-/// same holder id twice, and candidates of different seeds collide with probability 2^-128 a pair.
+/// number generators" (OOPSLA 2014). It is a bijection of the counter, so a candidate never draws
+/// the same holder id twice, and candidates of different seeds collide with probability 2^-128 a
+/// pair.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Random {
     high: u64,
@@ -29,8 +31,8 @@ impl Random {
     /// Uniform over zero to `most`, both included, in nanoseconds.
     #[allow(clippy::cast_possible_truncation, reason = "the product's high half is at most `most`")]
     pub(crate) const fn up_to(&mut self, most: Duration) -> Duration {
-        // Lemire's multiply-shift; its bias, below 2^-20 for durations under a day, does not matter for
-        // jitter.
+        // Lemire's multiply-shift; its bias, below 2^-20 for durations under a day, does not matter
+        // for jitter.
         let span = nanos(most).saturating_add(1) as u128;
         Duration::from_nanos(((step(&mut self.low) as u128 * span) >> 64) as u64)
     }

@@ -29,7 +29,8 @@ pub struct WatchedStamp {
 pub struct UnwatchedPast {
     /// Which past.
     pub stamp: Stamp,
-    /// The longest TTL that is known to have been granted: a watch takes as long, or the quarantine, if that is longer.
+    /// The longest TTL that is known to have been granted: a watch takes as long, or the
+    /// quarantine, if that is longer.
     pub longest: Duration,
 }
 
@@ -121,7 +122,8 @@ pub enum Request {
     Purge {
         /// The record's mark.
         mark: Mark,
-        /// Whether the mark was watched, unchanged, for the longer of the record's TTL and its quarantine.
+        /// Whether the mark was watched, unchanged, for the longer of the record's TTL and its
+        /// quarantine.
         watched: bool,
     },
 }
@@ -135,7 +137,8 @@ pub struct Acquire {
     pub number: RequestId,
     /// The highest token that the candidate knows.
     pub seen: Option<Token>,
-    /// The loss of `seen` that the candidate has watched out, if it knows of one: what the store knew instead.
+    /// The loss of `seen` that the candidate has watched out, if it knows of one: what the store
+    /// knew instead.
     pub lost: Option<Loss>,
     /// The mark that the candidate has watched for as long as the record demands.
     pub mark: Option<Mark>,
@@ -199,13 +202,14 @@ pub enum Reply {
 /// What a waiting candidate is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sight {
-    /// The last token that the store knows of: the record's; without a record, the highest of those that were purged.
+    /// The last token that the store knows of: the record's; without a record, the highest of those
+    /// that were purged.
     pub last: Option<Token>,
     /// The record, if the election has one.
     pub record: Option<Record>,
     /// The past, if it is not watched yet.
     pub past: Option<UnwatchedPast>,
-    /// The store's clock. With the time at which the record was written, it hints at when the leader renews next;
-    /// nothing else rests on it.
+    /// The store's clock. With the time at which the record was written, it hints at when the
+    /// leader renews next; nothing else rests on it.
     pub now: Instant,
 }

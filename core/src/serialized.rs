@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::alphabet::StepDownReason;
 use crate::id::{HolderId, Token};
 
-/// As its number. Readers whose numbers are floating-point keep it exact up to 2^53; the microseconds since 1970 are
-/// below that until the year 2255.
+/// As its number. Readers whose numbers are floating-point keep it exact up to 2^53; the
+/// microseconds since 1970 are below that until the year 2255.
 impl Serialize for Token {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.get().serialize(serializer)

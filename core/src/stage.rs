@@ -2,8 +2,9 @@
 
 use crate::time::Instant;
 
-/// What a candidate does, for people who look at it. No decision depends on it: whether the candidate leads is
-/// the question of [`Candidate::claim`](crate::Candidate::claim), which has the time.
+/// What a candidate does, for people who look at it. No decision depends on it: whether the
+/// candidate leads is the question of [`Candidate::claim`](crate::Candidate::claim), which has the
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Takes no part in the election, for good or until its hold-off is over.
@@ -17,6 +18,7 @@ pub enum Stage {
     },
     /// Led at the time of the last input.
     Leading,
-    /// Gives back what it holds, or may hold: its work drains, or a release or an acquire is in flight.
+    /// Gives back what it holds, or may hold: its work drains, or a release or an acquire is in
+    /// flight.
     Ending,
 }

@@ -8,8 +8,8 @@ use core::time::Duration;
 
 /// A point in time on *one* clock, in nanoseconds since an origin that only that clock knows.
 ///
-/// Two instants may be compared only if they were read from the same clock: the candidate's own, or,
-/// in [`contract`](crate::contract), the store's. Arithmetic saturates at both ends, so that no
+/// Two instants may be compared only if they were read from the same clock: the candidate's own,
+/// or, in [`contract`](crate::contract), the store's. Arithmetic saturates at both ends, so that no
 /// duration, however large, wraps around to an early deadline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
@@ -58,8 +58,8 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// A length of time, in half the room of a [`Duration`]: each candidate of a hundred thousand keeps a dozen. Saturates at
-/// 584 years.
+/// A length of time, in half the room of a [`Duration`]: each candidate of a hundred thousand keeps
+/// a dozen. Saturates at 584 years.
 ///
 /// One nanosecond more than it says, so that an `Option` takes no more room.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,8 @@ impl Span {
     }
 }
 
-/// As the duration: who reads a state through its hash (the exhaustive search does) can tell it from a time.
+/// As the duration: who reads a state through its hash (the exhaustive search does) can tell it
+/// from a time.
 impl Hash for Span {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.get().hash(state);

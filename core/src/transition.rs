@@ -1,4 +1,5 @@
-//! Transitions as lines that `proof/replay` compares with the rule that was proved; with the feature `serde`.
+//! Transitions as lines that `proof/replay` compares with the rule that was proved; with the
+//! feature `serde`.
 
 use core::time::Duration;
 
@@ -11,8 +12,8 @@ use crate::request::{
     Acquire, Asked, Mark, Reply, Request, Sight, UnwatchedPast, WatchedStamp, Wish,
 };
 
-/// One step at a store: what was kept before, what was asked, and what came of it. `proof/REPLAY.md` in the repository
-/// describes what it is written as; times are nanoseconds.
+/// One step at a store: what was kept before, what was asked, and what came of it.
+/// `proof/REPLAY.md` in the repository describes what it is written as; times are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
     /// The circumstances.

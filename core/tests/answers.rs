@@ -64,7 +64,8 @@ fn next(candidate: &mut Candidate) -> (Instant, RequestId, Request) {
     }
 }
 
-/// The looks that are sent until the next acquire, all of which show the same; and when that is sent.
+/// The looks that are sent until the next acquire, all of which show the same; and when that is
+/// sent.
 fn watches(candidate: &mut Candidate, shown: Sight) -> (Vec<Instant>, Instant, Acquire) {
     let mut looks = Vec::new();
     loop {
@@ -128,7 +129,8 @@ fn a_look_is_granted_nothing() {
     assert_eq!(candidate.claim(now), None);
 }
 
-/// A hint while a request is under way leads to one more, and not to one after each answer from then on.
+/// A hint while a request is under way leads to one more, and not to one after each answer from
+/// then on.
 #[test]
 fn a_hint_causes_one_attempt() {
     let (mut candidate, id) = campaigning(Config::normal());
@@ -163,7 +165,8 @@ fn zero_drain_bound_waits_without_a_deadline() {
     assert_eq!(candidate.deadline(), None, "only the work's end is waited for");
 }
 
-/// A lease that stays as it is is watched for its TTL, from the first answer on. Looks are few until it is overdue.
+/// A lease that stays as it is is watched for its TTL, from the first answer on. Looks are few
+/// until it is overdue.
 #[test]
 fn a_lease_is_watched_for_its_ttl() {
     let config = Config::normal();
@@ -219,7 +222,8 @@ fn a_resumed_candidate_watches_anew() {
     assert!(asks.mark.is_some() && taken >= later + seconds(15));
 }
 
-/// A lease that is kept for another name is watched for the reserve, from its release on; for this name, not at all.
+/// A lease that is kept for another name is watched for the reserve, from its release on; for this
+/// name, not at all.
 #[test]
 fn a_reserve_is_watched() {
     let reserve = seconds(3);
@@ -266,7 +270,8 @@ fn contradictory_settings_are_reported_once() {
     assert_eq!(reported, [(60, 60), (30, 30)]);
 }
 
-/// A past is watched for the quarantine, or the longest TTL that was granted, and reported once for each stamp.
+/// A past is watched for the quarantine, or the longest TTL that was granted, and reported once for
+/// each stamp.
 #[test]
 fn a_past_is_watched() {
     let config = Config::normal();
@@ -282,7 +287,8 @@ fn a_past_is_watched() {
     }
 }
 
-/// Whoever knows a token that the store lost reports it, watches the store, and says then what it has watched.
+/// Whoever knows a token that the store lost reports it, watches the store, and says then what it
+/// has watched.
 #[test]
 fn a_loss_is_reported_and_watched() {
     let config = Config::normal();
@@ -302,7 +308,8 @@ fn a_loss_is_reported_and_watched() {
     assert!(taken >= at + config.quarantine());
 }
 
-/// Others may have watched the new past for long enough; a loss is watched out by the candidate itself.
+/// Others may have watched the new past for long enough; a loss is watched out by the candidate
+/// itself.
 #[test]
 fn a_loss_is_watched_out_whatever_others_watched() {
     let config = Config::normal();
@@ -335,7 +342,8 @@ fn a_leader_watches_a_past() {
     assert_eq!(told, [None, Some(interval), Some(interval * 2)]);
 }
 
-/// A store that was away while the lead ended still has the lease: its last holder gives it back, and need not watch it.
+/// A store that was away while the lead ended still has the lease: its last holder gives it back,
+/// and need not watch it.
 #[test]
 fn a_lease_left_in_an_outage_is_released_after_it() {
     let (mut candidate, id) = campaigning(Config::normal());

@@ -1,4 +1,5 @@
-//! A driver may hand in a reading that is older than an earlier one: the candidate's time never goes back.
+//! A driver may hand in a reading that is older than an earlier one: the candidate's time never
+//! goes back.
 
 #[path = "shared/sights.rs"]
 mod sights;

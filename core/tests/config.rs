@@ -292,7 +292,8 @@ fn the_longest_stop_can_be_bounded() {
     let config = Config::normal().with_longest_stop(secs(10)).unwrap();
     assert_eq!(config.drain_bound(), secs(7));
     assert_eq!(config.explain().longest_stop, secs(10));
-    // Two request timeouts to hand the lease back, and the stop margin for work whose lease expired.
+    // Two request timeouts to hand the lease back, and the stop margin for work whose lease
+    // expired.
     let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
     assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
     // A coarse store's longer request timeout is a part of that time, and so is the other order.

@@ -1,5 +1,5 @@
-//! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and tried with
-//! a healthy store.
+//! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and
+//! tried with a healthy store.
 
 #[path = "shared/sights.rs"]
 mod sights;
@@ -80,8 +80,8 @@ proptest! {
         prop_assert!(!safe(explained.drift_tolerated_ppm + 1));
     }
 
-    /// A pause of the explained length costs no lead, whenever it begins, however slow the store is, and
-    /// even if the first reply after it is lost.
+    /// A pause of the explained length costs no lead, whenever it begins, however slow the store
+    /// is, and even if the first reply after it is lost.
     #[test]
     fn the_largest_pause_costs_no_lead(
         (_, _, _, _, builder) in settings(), begins in 0_u64..1_000, slowness in 0_u64..=1_000,
@@ -117,8 +117,8 @@ proptest! {
         prop_assert!(!leader.lost, "lost by a cut of {longest:?}");
     }
 
-    /// Single leadership holds while a clock jumps by the tolerated amount: the claim ends on the slowest clock
-    /// no later than its lease on the fastest one.
+    /// Single leadership holds while a clock jumps by the tolerated amount: the claim ends on the
+    /// slowest clock no later than its lease on the fastest one.
     #[test]
     fn the_clock_jump_tolerated_is_covered((ttl, granularity, _, ppm, builder) in settings()) {
         let Ok(config) = builder.build() else { return Ok(()) };
@@ -133,7 +133,8 @@ proptest! {
         prop_assert!(valid * fast <= (lasts - jump.min(lasts)) * slow, "the watcher's clock");
     }
 
-    /// The explained number of attempts fits before the claim ends, if each takes as long as it can.
+    /// The explained number of attempts fits before the claim ends, if each takes as long as it
+    /// can.
     #[test]
     fn as_many_renewals_as_promised_fit((_, _, _, _, builder) in settings(), seed in any::<u128>()) {
         // The least retry, so that randomness can't shorten the attempts by much.
@@ -261,8 +262,8 @@ impl Leader {
     }
 }
 
-/// A leader whose store no longer answers resigns just after it stepped down. Returns how long the resignation
-/// takes if work drains for as long as it may.
+/// A leader whose store no longer answers resigns just after it stepped down. Returns how long the
+/// resignation takes if work drains for as long as it may.
 fn a_stop_after_an_end(config: Config) -> Duration {
     let mut candidate = Candidate::new(config, NAME, Seed::new(3));
     let mut feed = |now, input| {

@@ -1,4 +1,5 @@
-//! A leader hands over to a candidate that is wished for, over the contract, with round trips that take no time.
+//! A leader hands over to a candidate that is wished for, over the contract, with round trips that
+//! take no time.
 
 use std::time::Duration;
 
@@ -72,7 +73,8 @@ impl World {
         apply(&mut self.record, &mut self.past, moment, request)
     }
 
-    /// Hands an input to a candidate, and answers what it asks. Its work ends as soon as its claim does.
+    /// Hands an input to a candidate, and answers what it asks. Its work ends as soon as its claim
+    /// does.
     fn input(&mut self, place: usize, input: Input) {
         self.candidates[place].handle(self.now, input);
         while let Some(output) = self.candidates[place].poll() {
@@ -155,7 +157,8 @@ impl World {
 
 const NOTHING: Duration = Duration::ZERO;
 
-/// The one that is wished for leads after one look and one early renewal, and nobody else in between.
+/// The one that is wished for leads after one look and one early renewal, and nobody else in
+/// between.
 #[test]
 fn the_lead_goes_to_the_one_that_is_wished_for() {
     for wished in [1, 2, 3] {
@@ -216,7 +219,8 @@ fn an_ask_without_a_wish_is_none() {
     assert_eq!((world.leader(), world.stepped_down()), (Some(0), Vec::new()));
 }
 
-/// The lease is kept for the one that asked, and for a fifth of the TTL alone: it may be dead by then.
+/// The lease is kept for the one that asked, and for a fifth of the TTL alone: it may be dead by
+/// then.
 #[test]
 fn a_lease_is_kept_for_a_fifth_of_its_ttl() {
     let mut world = World::led(&[NOTHING; 3]);
@@ -233,7 +237,8 @@ fn a_lease_is_kept_for_a_fifth_of_its_ttl() {
     assert_ne!(world.token(), token);
 }
 
-/// A leader that resigns while another one is wished for gives the lease back to all, and stays away as it was told.
+/// A leader that resigns while another one is wished for gives the lease back to all, and stays
+/// away as it was told.
 #[test]
 fn a_resignation_does_not_wait_for_an_ask() {
     let mut world = World::led(&[NOTHING; 2]);
@@ -244,7 +249,8 @@ fn a_resignation_does_not_wait_for_an_ask() {
     assert_eq!(world.leader(), Some(1));
 }
 
-/// Others go first when the lease was given back, or its leader has crashed; a handover does not wait.
+/// Others go first when the lease was given back, or its leader has crashed; a handover does not
+/// wait.
 #[test]
 fn one_that_defers_leads_if_no_other_can() {
     let defer = Duration::from_secs(4);
@@ -264,7 +270,8 @@ fn one_that_defers_leads_if_no_other_can() {
     assert!(took >= defer && took < defer + SHORT, "{took:?}");
 }
 
-/// Also at an election's first lease, whatever hints come, and after a wait for a past that nobody has watched.
+/// Also at an election's first lease, whatever hints come, and after a wait for a past that nobody
+/// has watched.
 #[test]
 fn others_go_first_at_the_first_lease() {
     let defer = Duration::from_secs(4);
@@ -318,7 +325,8 @@ fn one_that_must_watch_first_does_not_ask() {
     assert_eq!(asks.count(), 0);
 }
 
-/// The lead and its end are not reported together: work would be told of a renewal under an ended tenure.
+/// The lead and its end are not reported together: work would be told of a renewal under an ended
+/// tenure.
 #[test]
 fn a_renewal_that_ends_the_lead_is_not_reported() {
     let mut world = World::led(&[NOTHING; 2]);
@@ -332,7 +340,8 @@ fn a_renewal_that_ends_the_lead_is_not_reported() {
     assert!(!world.events.iter().any(renewed), "{:?}", world.events);
 }
 
-/// Another candidate may have the leader's name: the lead does not go to itself, and the other one's asks are few.
+/// Another candidate may have the leader's name: the lead does not go to itself, and the other
+/// one's asks are few.
 #[test]
 fn a_leader_does_not_hand_over_to_its_own_name() {
     let mut world = World::led(&[NOTHING; 1]);

@@ -106,8 +106,8 @@ fn a_seed_is_not_shown() {
     assert_eq!(format!("{:?}", Seed::new(0x5eed)), "Seed(..)");
 }
 
-/// The first numbers of `SplitMix64` from 0, as published with it. They are a counter's images under a
-/// bijection, which is why no holder comes twice.
+/// The first numbers of `SplitMix64` from 0, as published with it. They are a counter's images
+/// under a bijection, which is why no holder comes twice.
 #[test]
 fn holders_are_drawn_as_published() {
     let published = [0xe220_a839_7b1d_cdaf_u128, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f];

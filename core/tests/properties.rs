@@ -1,10 +1,10 @@
 //! The promises G1, G2, G3, G5, G6 and G7 under arbitrary interleavings of faults.
 //!
-//! What is checked is in `world/checks.rs`, `world/node.rs`, `world/store.rs` and `world/recovery.rs`,
-//! each check with a letter that its failure names:
-//! (a) single leader · (b) margin kept · (c) tokens increase · (d) one step-down for each election ·
-//! (e) no resurrection · (f) no release under work · (g) draining is covered · (h) deadlines lie ahead ·
-//! (i) own lease only · (j) progress · (k) determinism.
+//! What is checked is in `world/checks.rs`, `world/node.rs`, `world/store.rs` and
+//! `world/recovery.rs`, each check with a letter that its failure names: (a) single leader · (b)
+//! margin kept · (c) tokens increase · (d) one step-down for each election · (e) no resurrection ·
+//! (f) no release under work · (g) draining is covered · (h) deadlines lie ahead · (i) own lease
+//! only · (j) progress · (k) determinism.
 
 mod world;
 
@@ -38,8 +38,9 @@ fn promises_hold_while_the_store_loses_data() {
     assert!(seen.is_none_or(conclusive), "inconclusive: {seen:?}");
 }
 
-/// Written by hand, since random operations rarely reach it: an acquire is delayed while the leader renews, and
-/// is granted by a store that lost all data. A quarantine that counts from its sending would end too soon.
+/// Written by hand, since random operations rarely reach it: an acquire is delayed while the leader
+/// renews, and is granted by a store that lost all data. A quarantine that counts from its sending
+/// would end too soon.
 #[test]
 fn a_quarantine_is_counted_from_the_reply() {
     let fate = Fate::Arrives;

@@ -119,7 +119,8 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (Given { quarantine: Some(169 * hour), ..fifteen() }, "set quarantine to 15s"),
         (Given { drift_ppm: Some(0), ..fifteen() }, "set drift bound to 10000 ppm"),
         (Given { drift_ppm: Some(200_001), ..fifteen() }, "set drift bound to 10000 ppm"),
-        // Three attempts do not fit: what was set changes first, then what was derived, then the TTL.
+        // Three attempts do not fit: what was set changes first, then what was derived, then the
+        // TTL.
         (Given { request_timeout: Some(ms(3_000)), ..fifteen() }, "set request timeout to 1.733s"),
         (Given { renew_interval: Some(ms(9_000)), ..fifteen() }, "set renew interval to 5.701s"),
         (Given { retry: Some((ms(1), ms(9_000))), ..fifteen() }, "set largest retry to 1.233s"),

@@ -1,7 +1,8 @@
 //! Every state meets every input; the outcome is a snapshot that was read against DESIGN section 5.
 //!
-//! The lease lasts 15 s, of which drift (20 %) leaves 10 s and the stop margin 9 s; renewals are sent
-//! every 3 s, wait 1 s for a reply and up to 1 s for the next try. States are reached by inputs alone.
+//! The lease lasts 15 s, of which drift (20 %) leaves 10 s and the stop margin 9 s; renewals are
+//! sent every 3 s, wait 1 s for a reply and up to 1 s for the next try. States are reached by
+//! inputs alone.
 
 #[path = "shared/sights.rs"]
 mod sights;

@@ -1,8 +1,8 @@
-//! The state machine: bytes choose a world and what happens in it, and every promise is checked after
-//! each thing that happens.
+//! The state machine: bytes choose a world and what happens in it, and every promise is checked
+//! after each thing that happens.
 //!
-//! The world and its checks are those of the core's property tests. There chance draws what happens; here
-//! the coverage of the machine does.
+//! The world and its checks are those of the core's property tests. There chance draws what
+//! happens; here the coverage of the machine does.
 
 #![no_main]
 #![allow(unreachable_pub, dead_code, reason = "as the property tests have it")]

@@ -1,7 +1,7 @@
 //! What a server may say: the Redis adapter, with the client under it, is given arbitrary bytes.
 //!
-//! Nothing that a server says may bring the process down, or keep a call waiting once the connection is
-//! closed. Whatever is no reply to the request must be an error, and so unknown.
+//! Nothing that a server says may bring the process down, or keep a call waiting once the
+//! connection is closed. Whatever is no reply to the request must be an error, and so unknown.
 
 #![no_main]
 
@@ -51,7 +51,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// The answers to the scripts, which the client loads at first, and to its question for the version.
+/// The answers to the scripts, which the client loads at first, and to its question for the
+/// version.
 fn informed() -> Vec<u8> {
     let mut answers = "+OK\r\n".repeat(SCRIPTS.len());
     answers.push_str("$19\r\nredis_version:7.4.0\r\n");
@@ -84,7 +85,8 @@ fn request(which: u8) -> Request {
     }
 }
 
-/// A world in which no time passes, with one server that gives these answers once, whatever it is asked.
+/// A world in which no time passes, with one server that gives these answers once, whatever it is
+/// asked.
 #[derive(Debug)]
 struct Outside {
     says: Mutex<Option<Vec<Vec<u8>>>>,
@@ -118,7 +120,8 @@ impl Runtime for Outside {
     }
 }
 
-/// Gives each answer to what it hears next, and hangs up; at once on a client that still waits for the end of an answer.
+/// Gives each answer to what it hears next, and hangs up; at once on a client that still waits for
+/// the end of an answer.
 async fn serve(mut server: DuplexStream, says: Vec<Vec<u8>>) {
     let mut heard = vec![0; MOST_HEARD];
     for answer in says {

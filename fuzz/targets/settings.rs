@@ -1,4 +1,5 @@
-//! Settings and URLs from anywhere: what is accepted holds together, and errors give no secret away.
+//! Settings and URLs from anywhere: what is accepted holds together, and errors give no secret
+//! away.
 
 #![no_main]
 

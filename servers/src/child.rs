@@ -1,8 +1,8 @@
 //! Child processes that do not outlive the test process.
 //!
-//! `Drop` kills a child when its test ends in any orderly way, a panic included. A test process that
-//! is itself killed runs no destructor; for that case util-linux's `setpriv --pdeathsig` asks the
-//! kernel to kill the child. Where that program is missing, such a child stays behind.
+//! `Drop` kills a child when its test ends in any orderly way, a panic included. A test process
+//! that is itself killed runs no destructor; for that case util-linux's `setpriv --pdeathsig` asks
+//! the kernel to kill the child. Where that program is missing, such a child stays behind.
 //!
 //! The kernel sends that signal when the *thread* that spawned the child ends, and a test's thread
 //! ends before the servers it left to others. So all children are spawned by one thread that never
@@ -45,8 +45,8 @@ impl Account {
     }
 }
 
-/// A command that runs `program` so that it dies with this process, as far as the machine allows; and as
-/// another user, if need be.
+/// A command that runs `program` so that it dies with this process, as far as the machine allows;
+/// and as another user, if need be.
 pub(crate) fn command(program: &Path, account: Option<&Account>) -> Command {
     if !has_setpriv() {
         return Command::new(program);

@@ -1,8 +1,10 @@
-//! A wall clock that belongs to a test: servers that are started with it tell the time by it, and it can be set.
+//! A wall clock that belongs to a test: servers that are started with it tell the time by it, and
+//! it can be set.
 //!
-//! A server asks the C library for the time, and gets the answer of a small library that is loaded before it
-//! (`LD_PRELOAD`). It is compiled when the clock is made: the one file serves every server that asks the C library.
-//! (libfaketime from Debian 12 does not: `redis-server` hangs under it, and each process counts a rate from its own start.)
+//! A server asks the C library for the time, and gets the answer of a small library that is loaded
+//! before it (`LD_PRELOAD`). It is compiled when the clock is made: the one file serves every
+//! server that asks the C library. (libfaketime from Debian 12 does not: `redis-server` hangs under
+//! it, and each process counts a rate from its own start.)
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -29,7 +31,8 @@ const SETTING: usize = 24;
 /// The number of comparisons of two clocks, of which the quickest counts.
 const READINGS: u32 = 64;
 
-/// A wall clock of a test's own. It shows the time of the machine's wall clock until it is [set](Self::step).
+/// A wall clock of a test's own. It shows the time of the machine's wall clock until it is
+/// [set](Self::step).
 #[derive(Debug)]
 pub struct ServerClock {
     folder: Arc<TempDir>,
@@ -38,8 +41,8 @@ pub struct ServerClock {
     course: Course,
 }
 
-/// How such a clock runs between two moments at which it is set. All readings are nanoseconds, those of wall clocks since
-/// 1970.
+/// How such a clock runs between two moments at which it is set. All readings are nanoseconds,
+/// those of wall clocks since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
     /// The machine's boot clock (`CLOCK_BOOTTIME`) when the clock was set.
@@ -56,11 +59,12 @@ pub struct Course {
 pub struct Preload(Arc<TempDir>);
 
 impl ServerClock {
-    /// Makes a clock that is fast by that many millionths of the time that passes, or slow if negative.
+    /// Makes a clock that is fast by that many millionths of the time that passes, or slow if
+    /// negative.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] without a C compiler. If the temporary folder's path has a space or a colon, which
-    /// `LD_PRELOAD` takes for the end of a path.
+    /// [`ServerError::Missing`] without a C compiler. If the temporary folder's path has a space or
+    /// a colon, which `LD_PRELOAD` takes for the end of a path.
     pub fn start(fast_by_ppm: i64) -> Result<Self, ServerError> {
         let folder = preload::folder(MAKING)?;
         let path = folder.path();
@@ -139,7 +143,8 @@ impl ServerClock {
 }
 
 impl Course {
-    /// The course of a clock that shows that time when the machine's wall clock shows `machine`, and has its rate.
+    /// The course of a clock that shows that time when the machine's wall clock shows `machine`,
+    /// and has its rate.
     pub const fn of(machine: u64, shows: u64) -> Self {
         Self { boot: 0, wall: machine, shows, fast_by_ppm: 0 }
     }
@@ -199,7 +204,8 @@ fn narrow(nanos: i128) -> u64 {
 mod tests {
     use super::*;
 
-    /// What a program says that asks the C library, and what the machine's clock shows then, in milliseconds.
+    /// What a program says that asks the C library, and what the machine's clock shows then, in
+    /// milliseconds.
     fn told(clock: &ServerClock) -> (i64, i64) {
         let said = clock.told().expect("date runs") / 1_000;
         let machine = nanos(ClockId::Realtime) / 1_000_000;

@@ -27,8 +27,8 @@ const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-
 const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// One member of an etcd cluster on loopback ports, with a folder of its own that keeps its data over a
-/// restart. Stopped and removed on drop.
+/// One member of an etcd cluster on loopback ports, with a folder of its own that keeps its data
+/// over a restart. Stopped and removed on drop.
 #[derive(Debug)]
 pub struct EtcdServer {
     ports: Ports,
@@ -65,8 +65,8 @@ impl EtcdServer {
         Self::start_with(&[])
     }
 
-    /// The same with more arguments, such as `["--quota-backend-bytes", "16777216"]`. One with a certificate
-    /// (`--cert-file`) listens for encrypted connections as well.
+    /// The same with more arguments, such as `["--quota-backend-bytes", "16777216"]`. One with a
+    /// certificate (`--cert-file`) listens for encrypted connections as well.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
         let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
@@ -97,7 +97,8 @@ impl EtcdServer {
         self.launch(is_healthy)
     }
 
-    /// Kills the member, and starts it again without its data, as a new cluster with the same flags.
+    /// Kills the member, and starts it again without its data, as a new cluster with the same
+    /// flags.
     pub fn restart_empty(&mut self) -> Result<(), ServerError> {
         self.kill()?;
         self.forgets()?;
@@ -148,7 +149,8 @@ impl EtcdServer {
         http::post(self.port(), &format!("/v3/{method}"), request, token)
     }
 
-    /// The value of a metric without labels, below a million, such as `etcd_debugging_mvcc_watcher_total`.
+    /// The value of a metric without labels, below a million, such as
+    /// `etcd_debugging_mvcc_watcher_total`.
     ///
     /// # Errors
     /// If there is no answer within 10 s, or no such metric.

@@ -30,7 +30,8 @@ const ADMIN: &str = "admin";
 /// Each line: token, name, number, and groups.
 const ACCOUNTS: &str = "admin,admin,1,\"system:masters\"\n";
 
-/// What elections, their rights and their clients need. All groups would take a second longer, and twice the memory.
+/// What elections, their rights and their clients need. All groups would take a second longer, and
+/// twice the memory.
 const GROUPS: [&str; 9] = [
     "api/all=false",
     "api/v1=true",
@@ -62,8 +63,9 @@ const NO_ADMISSION: [&str; 15] = [
     "ValidatingAdmissionWebhook",
 ];
 
-/// A `kube-apiserver` on a loopback port, with an etcd of its own, and rights by roles. There are no controllers and no
-/// nodes: no pod runs, and a deleted namespace stays. Both processes are stopped and their folders removed on drop.
+/// A `kube-apiserver` on a loopback port, with an etcd of its own, and rights by roles. There are
+/// no controllers and no nodes: no pod runs, and a deleted namespace stays. Both processes are
+/// stopped and their folders removed on drop.
 #[derive(Debug)]
 pub struct KubeApiServer {
     port: u16,
@@ -79,14 +81,14 @@ impl KubeApiServer {
     /// Starts a server, and its etcd.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if one of them is not installed, [`ServerError::NotReady`] if the server does not serve
-    /// within 60 s, or etcd within 20 s.
+    /// [`ServerError::Missing`] if one of them is not installed, [`ServerError::NotReady`] if the
+    /// server does not serve within 60 s, or etcd within 20 s.
     pub fn start() -> Result<Self, ServerError> {
         Self::start_with(&[])
     }
 
-    /// The same with more arguments, such as `["--max-requests-inflight", "20"]`. One that the server has anyway is
-    /// replaced.
+    /// The same with more arguments, such as `["--max-requests-inflight", "20"]`. One that the
+    /// server has anyway is replaced.
     ///
     /// # Errors
     /// As for [`start`](Self::start).
@@ -114,7 +116,8 @@ impl KubeApiServer {
         Ok(server)
     }
 
-    /// The TCP port on 127.0.0.1, for encrypted connections only; the same after a [`restart`](Self::restart).
+    /// The TCP port on 127.0.0.1, for encrypted connections only; the same after a
+    /// [`restart`](Self::restart).
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -163,12 +166,14 @@ impl KubeApiServer {
         self.etcd.snapshot()
     }
 
-    /// Restarts etcd with the data of the snapshot. A server that runs lives on, and is waited for until it serves
-    /// again: its open watches stay silent and do not end, until it is [restarted](Self::restart). One that was
-    /// [killed](Self::kill) stays down, and one that is paused must be resumed before.
+    /// Restarts etcd with the data of the snapshot. A server that runs lives on, and is waited for
+    /// until it serves again: its open watches stay silent and do not end, until it is
+    /// [restarted](Self::restart). One that was [killed](Self::kill) stays down, and one that is
+    /// paused must be resumed before.
     ///
     /// # Errors
-    /// As for [`EtcdServer::restore`], and [`ServerError::NotReady`] if the server does not serve within 60 s.
+    /// As for [`EtcdServer::restore`], and [`ServerError::NotReady`] if the server does not serve
+    /// within 60 s.
     pub fn restore(&mut self, snapshot: &EtcdSnapshot) -> Result<(), ServerError> {
         self.etcd.restore(snapshot)?;
         if self.pid().is_none() {
@@ -185,8 +190,8 @@ impl KubeApiServer {
         Ok(())
     }
 
-    /// Writes a file by which `kubectl` and other clients reach the server with that token, in the namespace `default`.
-    /// The file goes with the server.
+    /// Writes a file by which `kubectl` and other clients reach the server with that token, in the
+    /// namespace `default`. The file goes with the server.
     ///
     /// # Errors
     /// If it can't be written.
@@ -201,9 +206,9 @@ impl KubeApiServer {
         Ok(path)
     }
 
-    /// One request with that token, over a connection of its own: the answer's status and body, whatever the status is.
-    /// A body that is no JSON is a string. `Value::Null` sends no body. The body of a PATCH is a JSON Patch if it is an
-    /// array, and a merge patch otherwise.
+    /// One request with that token, over a connection of its own: the answer's status and body,
+    /// whatever the status is. A body that is no JSON is a string. `Value::Null` sends no body. The
+    /// body of a PATCH is a JSON Patch if it is an array, and a merge patch otherwise.
     ///
     /// # Errors
     /// If there is no answer within 10 s.
@@ -220,7 +225,8 @@ impl KubeApiServer {
     /// The same as the user who may do everything: the body of an answer that tells of success.
     ///
     /// # Errors
-    /// As for [`call`](Self::call), and [`ServerError::Protocol`] with the answer if that tells of an error.
+    /// As for [`call`](Self::call), and [`ServerError::Protocol`] with the answer if that tells of
+    /// an error.
     pub fn admin(&self, method: &str, path: &str, body: &Value) -> Result<Value, ServerError> {
         self.client.admin(method, path, body)
     }
@@ -249,8 +255,8 @@ fn configure(command: &mut Command, port: u16, etcd: &str, args: &[String]) {
         .args(args);
 }
 
-/// Whether the server is ready, has made its first namespaces, and reaches the leases in etcd, for which it has a
-/// connection of their own. Asked after a pause.
+/// Whether the server is ready, has made its first namespaces, and reaches the leases in etcd, for
+/// which it has a connection of their own. Asked after a pause.
 fn serves(client: &Client) -> bool {
     thread::sleep(ASK_EVERY);
     let paths = [

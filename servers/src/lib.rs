@@ -1,8 +1,8 @@
 //! Real servers that tests and benchmarks start, own and stop.
 //!
-//! A simulated server behaves as its author believes that the real one does. Some tests therefore need a
-//! real server, on a port of its own, stopped when the test is over, and behind a network that can be made
-//! to fail.
+//! A simulated server behaves as its author believes that the real one does. Some tests therefore
+//! need a real server, on a port of its own, stopped when the test is over, and behind a network
+//! that can be made to fail.
 //!
 //! A missing server is an error that names the command to install it. Nothing is ever skipped: a
 //! suite that passes because it ran nothing is worse than one that fails.

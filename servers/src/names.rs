@@ -18,8 +18,8 @@ impl SilentNames {
     /// Makes one.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] without a C compiler. If the temporary folder's path has a space or a colon, which
-    /// `LD_PRELOAD` takes for the end of a path.
+    /// [`ServerError::Missing`] without a C compiler. If the temporary folder's path has a space or
+    /// a colon, which `LD_PRELOAD` takes for the end of a path.
     pub fn start() -> Result<Self, ServerError> {
         let folder = preload::folder(MAKING)?;
         let library = folder.path().join("names.so");

@@ -19,8 +19,8 @@ const ENCRYPTED: &str = "client_tls_sslmode = allow\n\
     client_tls_cert_file = client.crt\n\
     client_tls_key_file = client.key\n";
 
-/// A pgbouncer on a loopback port, which hands the sessions of a [`PostgresServer`] to the client that needs one for
-/// a transaction. It lets everybody in as the superuser. Stopped on drop.
+/// A pgbouncer on a loopback port, which hands the sessions of a [`PostgresServer`] to the client
+/// that needs one for a transaction. It lets everybody in as the superuser. Stopped on drop.
 #[derive(Debug)]
 pub struct PgBouncer {
     port: u16,
@@ -28,16 +28,18 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts one in front of that server, for its database `postgres`, with at most so many sessions.
+    /// Starts one in front of that server, for its database `postgres`, with at most so many
+    /// sessions.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] if it does not answer within
-    /// 20 s.
+    /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] if it does not
+    /// answer within 20 s.
     pub fn start(server: &PostgresServer, sessions: u32) -> Result<Self, ServerError> {
         Self::start_with(server, sessions, None)
     }
 
-    /// The same, and with a certificate and its key, in PEM, for clients that encrypt their connections.
+    /// The same, and with a certificate and its key, in PEM, for clients that encrypt their
+    /// connections.
     ///
     /// # Errors
     /// As for [`start`](Self::start).

@@ -1,8 +1,9 @@
 //! Ports that stay a server's own while it is down.
 //!
-//! The kernel may give a free port to another program at any time, also while its server is restarted: another etcd
-//! may then answer for a member that has failed to start. So a server's ports are reserved for as long as it exists. The
-//! reservation is the UDP port of the same number, which no server uses. The kernel frees it when the process ends.
+//! The kernel may give a free port to another program at any time, also while its server is
+//! restarted: another etcd may then answer for a member that has failed to start. So a server's
+//! ports are reserved for as long as it exists. The reservation is the UDP port of the same number,
+//! which no server uses. The kernel frees it when the process ends.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;

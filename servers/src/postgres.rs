@@ -57,8 +57,8 @@ impl PostgresServer {
     /// Makes a cluster and starts a server with more settings, such as `["fsync=off"]`.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if PostgreSQL is not installed, [`ServerError::NotReady`] if it does not
-    /// answer within 20 s.
+    /// [`ServerError::Missing`] if PostgreSQL is not installed, [`ServerError::NotReady`] if it
+    /// does not answer within 20 s.
     pub fn start_with(settings: &[&str]) -> Result<Self, ServerError> {
         Self::start_by(None, settings)
     }
@@ -127,8 +127,8 @@ impl PostgresServer {
         self.process.pid()
     }
 
-    /// Stops the server as if the machine had lost power, but for what the system has not yet written to
-    /// disk. Stopping twice is harmless.
+    /// Stops the server as if the machine had lost power, but for what the system has not yet
+    /// written to disk. Stopping twice is harmless.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         let Some(pid) = self.process.pid() else { return Ok(()) };
         let family = self.family();
@@ -148,8 +148,8 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// [Stops](Self::stop) the server if it runs, and starts it again on the same port: it recovers what
-    /// was committed.
+    /// [Stops](Self::stop) the server if it runs, and starts it again on the same port: it recovers
+    /// what was committed.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.stop()?;
         self.launch()
@@ -202,8 +202,8 @@ impl PostgresServer {
         self.sql("SELECT pg_promote()").map(drop)
     }
 
-    /// Carries out SQL as the superuser, over a connection of its own, in the database `postgres`; what it
-    /// returns, a row on each line, columns separated by `|`.
+    /// Carries out SQL as the superuser, over a connection of its own, in the database `postgres`;
+    /// what it returns, a row on each line, columns separated by `|`.
     ///
     /// # Errors
     /// If the server refuses it, or can't be reached.
@@ -223,8 +223,9 @@ impl PostgresServer {
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
-    /// Replaces the rules by which connections from this machine are let in (`pg_hba.conf`), such as
-    /// `host all all 127.0.0.1/32 scram-sha-256`. The superuser `postgres` still needs no password, nor do replicas.
+    /// Replaces the rules by which connections from this machine are let in (`pg_hba.conf`), such
+    /// as `host all all 127.0.0.1/32 scram-sha-256`. The superuser `postgres` still needs no
+    /// password, nor do replicas.
     ///
     /// # Errors
     /// If the server does not take them.
@@ -234,7 +235,8 @@ impl PostgresServer {
         self.sql("SELECT pg_reload_conf()").map(drop)
     }
 
-    /// Shows that certificate to clients that encrypt their connections from now on; PEM, with its key.
+    /// Shows that certificate to clients that encrypt their connections from now on; PEM, with its
+    /// key.
     ///
     /// # Errors
     /// If the server does not take it.
@@ -254,8 +256,8 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Puts a file next to the server's own, readable by it alone, such as a certificate's key. Settings
-    /// name it without a folder.
+    /// Puts a file next to the server's own, readable by it alone, such as a certificate's key.
+    /// Settings name it without a folder.
     ///
     /// # Errors
     /// If it can't be written.

@@ -1,4 +1,5 @@
-//! Small libraries that programs load before the C library (`LD_PRELOAD`), compiled when a test needs them.
+//! Small libraries that programs load before the C library (`LD_PRELOAD`), compiled when a test
+//! needs them.
 
 use std::ffi::OsString;
 use std::fs;

@@ -71,7 +71,8 @@ impl Process {
         self.folder.path()
     }
 
-    /// Another port of 127.0.0.1 for this server, whether it runs or is down. No other server is given that one.
+    /// Another port of 127.0.0.1 for this server, whether it runs or is down. No other server is
+    /// given that one.
     pub(crate) fn port(&mut self) -> Result<u16, ServerError> {
         let (port, reservation) = port::reserve()?;
         self.ports.push(reservation);
@@ -208,7 +209,8 @@ macro_rules! process_methods {
             self.process.resume()
         }
 
-        /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
+        /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is
+        /// harmless.
         pub fn kill(&mut self) -> Result<(), ServerError> {
             self.process.kill()
         }

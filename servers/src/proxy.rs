@@ -2,7 +2,8 @@
 //!
 //! The kernels that tests run on have no netem, so faults are made in user space: a client connects
 //! to the proxy's port, and what each direction does with the bytes is switched while connections
-//! are open. What a proxy cannot show: lost SYNs, reordering within a connection (TCP hides it anyway).
+//! are open. What a proxy cannot show: lost SYNs, reordering within a connection (TCP hides it
+//! anyway).
 
 mod pump;
 
@@ -28,14 +29,14 @@ pub enum Flow {
     Forward,
     /// Passes them on this much later, in order; the throughput stays.
     Delay(Duration),
-    /// Passes on so many of them a second: each chunk once all of it could have been transmitted. What waits is passed on
-    /// at once when the flow changes.
+    /// Passes on so many of them a second: each chunk once all of it could have been transmitted.
+    /// What waits is passed on at once when the flow changes.
     Throttle(NonZeroU32),
-    /// Keeps them, and the end of a connection too, until the flow passes them on again: a partition that heals
-    /// before TCP gives up.
+    /// Keeps them, and the end of a connection too, until the flow passes them on again: a
+    /// partition that heals before TCP gives up.
     Hold,
-    /// Discards them, while the connection stays open. A stream with bytes missing is of no use afterwards:
-    /// [`Proxy::cut`] it before `Forward`.
+    /// Discards them, while the connection stays open. A stream with bytes missing is of no use
+    /// afterwards: [`Proxy::cut`] it before `Forward`.
     BlackHole,
 }
 
@@ -124,21 +125,22 @@ impl Proxy {
         self.switches.target.send_replace(target);
     }
 
-    /// Closes every open connection, on both sides; what was held or delayed in them is lost. Returns how many there
-    /// were.
+    /// Closes every open connection, on both sides; what was held or delayed in them is lost.
+    /// Returns how many there were.
     pub fn cut(&self) -> usize {
         self.end(End::Close)
     }
 
-    /// Ends every open connection with a reset (RST) on both sides, as a firewall does, or a machine that has forgotten
-    /// the connection; what was held or delayed in them is lost. Returns how many there were.
+    /// Ends every open connection with a reset (RST) on both sides, as a firewall does, or a
+    /// machine that has forgotten the connection; what was held or delayed in them is lost. Returns
+    /// how many there were.
     pub fn reset(&self) -> usize {
         self.end(End::Reset)
     }
 
-    /// Closes every open connection on the server's side alone: as if the server's machine had lost power. The client
-    /// may send, and receives neither an answer nor the end of the connection until the next [`cut`](Self::cut).
-    /// Returns how many there were.
+    /// Closes every open connection on the server's side alone: as if the server's machine had lost
+    /// power. The client may send, and receives neither an answer nor the end of the connection
+    /// until the next [`cut`](Self::cut). Returns how many there were.
     pub fn half_open(&self) -> usize {
         self.end(End::ServerSide)
     }
@@ -150,8 +152,9 @@ impl Proxy {
         open
     }
 
-    /// How many pieces of data a flow other than [`Flow::Forward`] has affected: delayed, held or discarded. Whether a
-    /// fault had an effect shows in this count, not in the fault having been ordered.
+    /// How many pieces of data a flow other than [`Flow::Forward`] has affected: delayed, held or
+    /// discarded. Whether a fault had an effect shows in this count, not in the fault having been
+    /// ordered.
     pub fn withheld(&self) -> u64 {
         self.switches.withheld.load(Ordering::Relaxed)
     }
@@ -207,8 +210,8 @@ impl Link {
         }
     }
 
-    /// Connects to the target and pumps until both directions have ended, or the connection has to. A connection that is
-    /// not open yet is closed.
+    /// Connects to the target and pumps until both directions have ended, or the connection has to.
+    /// A connection that is not open yet is closed.
     async fn join(self, mut client: TcpStream, target: SocketAddr) -> io::Result<()> {
         let Self { requests, replies, mut ends, withheld } = self;
         client.set_nodelay(true)?;

@@ -45,8 +45,8 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with more arguments, such as `["--maxmemory-policy", "allkeys-lru"]`. One with a
-    /// certificate (`--tls-cert-file`) listens for encrypted connections as well.
+    /// Starts a server with more arguments, such as `["--maxmemory-policy", "allkeys-lru"]`. One
+    /// with a certificate (`--tls-cert-file`) listens for encrypted connections as well.
     ///
     /// # Errors
     /// [`ServerError::Missing`] if Redis is not installed, [`ServerError::NotReady`] if it does not
@@ -163,8 +163,8 @@ fn also(
 /// Whether *that* process answers and has loaded its data: another server may own the port, and
 /// ours be about to end. With a password nothing can be asked, and its refusal has to do.
 ///
-/// Whether it has loaded is asked by asking for data: INFO says `loading:0` (7.0.15) a few milliseconds
-/// before that is true, and commands are still refused.
+/// Whether it has loaded is asked by asking for data: INFO says `loading:0` (7.0.15) a few
+/// milliseconds before that is true, and commands are still refused.
 fn answers(port: u16, pid: u32) -> bool {
     let ours = format!("process_id:{pid}\r\n");
     let ask = |args: &[&str]| command::send(port, args, Duration::from_secs(1));

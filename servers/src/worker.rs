@@ -15,16 +15,16 @@ use crate::error::doing;
 /// Standard input, output and error.
 const STANDARD: u64 = 3;
 
-/// A process of the application under test: it can be paused and killed, and does not outlive the process that started
-/// it. It is killed on drop.
+/// A process of the application under test: it can be paused and killed, and does not outlive the
+/// process that started it. It is killed on drop.
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
 }
 
 impl Worker {
-    /// Starts a program. Its standard input and output are pipes, for [`pipes`](Self::pipes); its standard error is that
-    /// of this process.
+    /// Starts a program. Its standard input and output are pipes, for [`pipes`](Self::pipes); its
+    /// standard error is that of this process.
     ///
     /// # Errors
     /// If it can't be started.
@@ -91,8 +91,8 @@ impl Worker {
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     }
 
-    /// Whether the process may open files and connections: as many as this one, or none (`RLIMIT_NOFILE`). What it has
-    /// opened stays open.
+    /// Whether the process may open files and connections: as many as this one, or none
+    /// (`RLIMIT_NOFILE`). What it has opened stays open.
     ///
     /// # Errors
     /// If it has ended.

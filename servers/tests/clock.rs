@@ -1,5 +1,5 @@
-//! Servers that are started with a clock of their own tell the time by it, also over connections that are open when it is
-//! set, and after a restart.
+//! Servers that are started with a clock of their own tell the time by it, also over connections
+//! that are open when it is set, and after a restart.
 
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]

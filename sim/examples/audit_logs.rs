@@ -1,5 +1,5 @@
-//! Writes logs of many lines, to measure `tenure-sim audit`: four machines that take turns in leading a hundred
-//! elections, with renewals and writes.
+//! Writes logs of many lines, to measure `tenure-sim audit`: four machines that take turns in
+//! leading a hundred elections, with renewals and writes.
 //!
 //! ```text
 //! cargo run --release -p tenure-sim --example audit_logs -- 5000000 target/logs
@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One machine's log. In each round, each machine leads its share of the elections; then they move to the next machine.
+/// One machine's log. In each round, each machine leads its share of the elections; then they move
+/// to the next machine.
 fn write(mut out: impl Write, machine: u64, lines: u64) -> Result<(), Box<dyn Error>> {
     let boot = 1_000_000_000_000 * (machine + 1);
     writeln!(

@@ -1,5 +1,5 @@
-//! A job queue whose leader fires each job once: without the token it fires some twice. With the token it
-//! still may, if a new leader reads before it has taken the queue over.
+//! A job queue whose leader fires each job once: without the token it fires some twice. With the
+//! token it still may, if a new leader reads before it has taken the queue over.
 //!
 //! `cargo run -p tenure-sim --example job_queue --no-default-features`
 

@@ -1,5 +1,5 @@
-//! A service that ships each order once, as it runs in production, on every node of a simulation: its driver, its
-//! connection to Redis, its tasks and timers are real. Only its database is a fake.
+//! A service that ships each order once, as it runs in production, on every node of a simulation:
+//! its driver, its connection to Redis, its tasks and timers are real. Only its database is a fake.
 //!
 //! `cargo run --release -p tenure-sim --example shipping`
 
@@ -25,8 +25,8 @@ trait Orders: Clone + Send + 'static {
     /// `SELECT min(id) FROM orders WHERE NOT shipped`
     fn next(&self) -> impl Future<Output = u64> + Send;
 
-    /// `UPDATE orders SET shipped = true WHERE id = $order`, and `AND $token = (SELECT token FROM fence)` if there is a
-    /// token.
+    /// `UPDATE orders SET shipped = true WHERE id = $order`, and
+    /// `AND $token = (SELECT token FROM fence)` if there is a token.
     fn ship(&self, order: u64, token: Option<u64>) -> impl Future<Output = ()> + Send;
 }
 
@@ -36,7 +36,8 @@ enum Guard {
     Nothing,
     /// The tenure is checked before each order.
     Checks,
-    /// Also, the database is taken over with the tenure's token, and compares it with that of each write.
+    /// Also, the database is taken over with the tenure's token, and compares it with that of each
+    /// write.
     Fence,
 }
 

@@ -1,4 +1,5 @@
-//! A store of leases as a user may write it, with one comparison forgotten. The simulation finds it.
+//! A store of leases as a user may write it, with one comparison forgotten. The simulation finds
+//! it.
 //!
 //! `cargo run -p tenure-sim --example user_store --no-default-features`
 
@@ -8,8 +9,8 @@ use tenure_core::contract::{self, Past, Record};
 use tenure_sim::Simulation;
 use tenure_sim::simulation::{Lease, Moment, Reply, Request, SimulationError, StoreModel};
 
-/// A table with one row, and what the server knows about its own past. The contract's own code decides, in a
-/// transaction that reads and writes both. `CAREFUL` is the fixed version.
+/// A table with one row, and what the server knows about its own past. The contract's own code
+/// decides, in a transaction that reads and writes both. `CAREFUL` is the fixed version.
 #[derive(Clone, Debug, Default)]
 struct Table<const CAREFUL: bool> {
     row: Option<Record>,
@@ -24,7 +25,8 @@ impl<const CAREFUL: bool> StoreModel for Table<CAREFUL> {
             && let Some(watched) = &mut acquire.mark
             && watched.holder == row.holder
         {
-            // Any number of that holder will do: also that of a renewal which the candidate has not watched.
+            // Any number of that holder will do: also that of a renewal which the candidate has not
+            // watched.
             watched.number = row.number;
         }
         contract::apply(&mut self.row, &mut self.past, at, request)

@@ -1,13 +1,13 @@
 //! The simulator that tries to break tenure's promises.
 //!
 //! A [`plan`] contains the faults of a run; an engine carries it out and writes a [`trace`];
-//! [`judge::properties`] judge the trace in true time, which no simulated process can read; [`judge::sometimes`]
-//! conditions count the situations that a campaign should have met. The [`engines::turmoil`] engine runs the
-//! shipped driver, the shipped Redis adapter and the shipped Lua scripts over simulated TCP against a
-//! simulated [`engines::redis`].
+//! [`judge::properties`] judge the trace in true time, which no simulated process can read;
+//! [`judge::sometimes`] conditions count the situations that a campaign should have met. The
+//! [`engines::turmoil`] engine runs the shipped driver, the shipped Redis adapter and the shipped
+//! Lua scripts over simulated TCP against a simulated [`engines::redis`].
 //!
-//! Not guaranteed: that a promise that holds here holds on a real machine. The simulation has the faults of
-//! [`plan::FaultKind`] and no others.
+//! Not guaranteed: that a promise that holds here holds on a real machine. The simulation has the
+//! faults of [`plan::FaultKind`] and no others.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -73,7 +73,8 @@ fn dependencies_point_one_way() {
     assert_eq!(core, ["serde"], "core depends on nothing unless it is asked to");
 }
 
-/// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and all that is below it.
+/// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and
+/// all that is below it.
 fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
     let root = root().join(package).join("src");
     let rooms: BTreeSet<String> =
@@ -90,7 +91,8 @@ fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
                 let rest = &code[at + prefix.len()..];
                 for name in named(rest) {
                     let to = exports.get(name).map_or(name, String::as_str);
-                    // Anything else belongs to another package that the root exports, or is a macro.
+                    // Anything else belongs to another package that the root exports, or is a
+                    // macro.
                     if rooms.contains(to) && to != from {
                         found.insert((from.clone(), to.to_owned()));
                     }
@@ -163,7 +165,8 @@ fn groups_of_names_are_read() {
     assert_eq!(named("{judge::{Judge, Outcome}, plan, trace::Trace};"), ["judge", "plan", "trace"]);
 }
 
-/// Each room of the simulator, and the rooms that it may name: those above it in this list, and no others.
+/// Each room of the simulator, and the rooms that it may name: those above it in this list, and no
+/// others.
 const SIM: [(&str, &[&str]); 10] = [
     ("plan", &[]),
     ("trace", &["plan"]),
@@ -287,7 +290,8 @@ fn lines_without_target(code: &str) -> Vec<&str> {
     logs.filter(has_none).collect()
 }
 
-/// Stores, the log of leadership and timers report under their own modules' names, as `docs/operations.md` says.
+/// Stores, the log of leadership and timers report under their own modules' names, as
+/// `docs/operations.md` says.
 #[test]
 fn log_lines_have_stable_targets() {
     let source = root().join("tenure/src");

@@ -1,9 +1,10 @@
-//! The models of other algorithms against what was measured of the libraries, and tenure against both.
+//! The models of other algorithms against what was measured of the libraries, and tenure against
+//! both.
 //!
-//! Measured on 2026-11-20 (`docs/comparison.md`) with a TTL of 3 s, renewed every second, retried every
-//! half. How many runs a measured figure stands for is known of the lost data alone: ten or twenty. The
-//! models run two hundred times, with two nodes: so the middle is compared, within a stated tolerance, and
-//! what was measured at worst must be possible.
+//! Measured on 2026-11-20 (`docs/comparison.md`) with a TTL of 3 s, renewed every second, retried
+//! every half. How many runs a measured figure stands for is known of the lost data alone: ten or
+//! twenty. The models run two hundred times, with two nodes: so the middle is compared, within a
+//! stated tolerance, and what was measured at worst must be possible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -171,7 +171,8 @@ fn names_are_unique_and_unknown_ones_are_refused_with_those_known() {
     );
 }
 
-/// Prints what each control breaks, for the documentation: `RUNS=20000 cargo test ... -- --ignored`.
+/// Prints what each control breaks, for the documentation:
+/// `RUNS=20000 cargo test ... -- --ignored`.
 #[test]
 #[ignore = "a long run that prints a table"]
 fn table() {

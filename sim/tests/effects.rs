@@ -1,4 +1,5 @@
-//! Each kind of fault, alone, has an effect in each engine that has it; and none if it is not carried out.
+//! Each kind of fault, alone, has an effect in each engine that has it; and none if it is not
+//! carried out.
 
 use std::time::Duration;
 
@@ -96,7 +97,8 @@ fn every_kind_has_an_effect_unless_left_out() {
                 |event| matches!(event, Event::Effect { kind: of, .. } if *of != kind),
             );
             assert_eq!(others, 0, "{engine} {kind}");
-            // No decision rests on the store's clock: a step of it may change nothing that candidates do.
+            // No decision rests on the store's clock: a step of it may change nothing that
+            // candidates do.
             if !matches!(kind, FaultKind::StoreClockStep | FaultKind::StoreClockBack) {
                 assert_ne!(told(&with), told(&without), "{engine} {kind}");
             }

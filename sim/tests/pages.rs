@@ -199,7 +199,8 @@ fn fault(command: &str, known: Option<Known>, folder: &Path) -> Option<String> {
     (!as_expected).then(|| format!("{command}: {line}: {}\n{told}", output.status))
 }
 
-/// Whether a page shows that as something to run: all of a block, and what a sentence gives arguments to.
+/// Whether a page shows that as something to run: all of a block, and what a sentence gives
+/// arguments to.
 fn is_shown(command: &shell::Command) -> bool {
     let arguments = shell::simulator(&command.text).map(|arguments| arguments.len());
     let placeholders = ["NAME", " N", "LOG.."];
@@ -228,7 +229,8 @@ fn every_command_on_a_page_runs() {
     assert!(shown.len() > 50, "{} commands", shown.len());
 }
 
-/// The last column of the promises names planted bugs and controls by the names that the catalogue has.
+/// The last column of the promises names planted bugs and controls by the names that the catalogue
+/// has.
 #[test]
 fn what_promises_were_seen_to_fail_by_exists() {
     use tenure_sim::evidence::{controls, mutants};

@@ -1,7 +1,8 @@
-//! The page in a browser: it opens without an error, asks the network for nothing, and shows what it should.
+//! The page in a browser: it opens without an error, asks the network for nothing, and shows what
+//! it should.
 //!
-//! The page writes its state into attributes of its body. Chromium prints what became of the page, after a
-//! script that stands in for its user.
+//! The page writes its state into attributes of its body. Chromium prints what became of the page,
+//! after a script that stands in for its user.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

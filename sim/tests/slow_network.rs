@@ -1,5 +1,5 @@
-//! The shipped driver and Redis adapter over a network with long round trips, beside callers that are less patient than
-//! those take. All time is virtual.
+//! The shipped driver and Redis adapter over a network with long round trips, beside callers that
+//! are less patient than those take. All time is virtual.
 #![cfg(feature = "turmoil")]
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
@@ -173,8 +173,8 @@ fn impatient_callers_cost_a_patient_leader_nothing() {
 
 #[test]
 fn a_silent_connection_is_still_replaced() {
-    // Round trips, and the most that may pass until another connection is dialled: a request timeout, and a question
-    // where answers usually take long.
+    // Round trips, and the most that may pass until another connection is dialled: a request
+    // timeout, and a question where answers usually take long.
     for (round_trip, bound) in [(20, 10), (2_000, 20)] {
         run(async {
             let round_trip = Duration::from_millis(round_trip);

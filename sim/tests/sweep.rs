@@ -1,4 +1,5 @@
-//! The sweep: every point of a run is come to again, every stop is tried, and what they break is found.
+//! The sweep: every point of a run is come to again, every stop is tried, and what they break is
+//! found.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -87,7 +88,8 @@ fn pairs_are_stopped_twice() {
 
 #[test]
 fn a_pause_between_a_check_and_its_write_is_found_where_nothing_else_goes_wrong() {
-    // Without fencing, a pause there makes a stale write; which is why nobody promises anything else.
+    // Without fencing, a pause there makes a stale write; which is why nobody promises anything
+    // else.
     let report = run(&Sweep { everything: true, ..sweep(default_plan().unwrap()) });
     assert_eq!(report.verdict(), Verdict::Violated);
     let found = report.found.unwrap();

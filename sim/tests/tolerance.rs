@@ -1,5 +1,5 @@
-//! The tolerance certificate agrees with the formulas at all kinds of settings, and can fail to; the margin
-//! search comes close to its bound, and depends on nothing but its seed.
+//! The tolerance certificate agrees with the formulas at all kinds of settings, and can fail to;
+//! the margin search comes close to its bound, and depends on nothing but its seed.
 
 use std::time::Duration;
 

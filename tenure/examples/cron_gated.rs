@@ -1,13 +1,15 @@
-//! A job at set times, such as a nightly report: every process knows the times, and only the leader runs the job.
+//! A job at set times, such as a nightly report: every process knows the times, and only the leader
+//! runs the job.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 EVERY_SECONDS=60 \
 //!     cargo run --release -p tenure --features redis --example cron_gated
 //! ```
 //!
-//! The times are numbered: the seconds since 1970, divided by `EVERY_SECONDS`. The number of the last run is kept under
-//! a fence, so a new leader repeats no run that was recorded, and makes up for the last one if it is missing. A process
-//! that is killed between a run and its record leaves that run to its successor: the job runs at least once.
+//! The times are numbered: the seconds since 1970, divided by `EVERY_SECONDS`. The number of the
+//! last run is kept under a fence, so a new leader repeats no run that was recorded, and makes up
+//! for the last one if it is missing. A process that is killed between a run and its record leaves
+//! that run to its successor: the job runs at least once.
 
 #![allow(clippy::print_stdout, reason = "the program prints its runs")]
 

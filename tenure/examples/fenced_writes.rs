@@ -5,9 +5,9 @@
 //!     cargo run --release -p tenure --features postgres,redis --example fenced_writes
 //! ```
 //!
-//! Each tenure spawns two writers. They take their database over with the tenure's token, read, and write until they are
-//! refused: spawned tasks do not end with the lead, so those of an earlier leader go on, and only the databases can
-//! stop them.
+//! Each tenure spawns two writers. They take their database over with the tenure's token, read, and
+//! write until they are refused: spawned tasks do not end with the lead, so those of an earlier
+//! leader go on, and only the databases can stop them.
 
 #![allow(clippy::print_stdout, reason = "the program prints its writes")]
 

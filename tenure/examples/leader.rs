@@ -1,12 +1,13 @@
-//! One candidate as a program: it prints when it leads, works while it leads, and hands over when it is stopped.
+//! One candidate as a program: it prints when it leads, works while it leads, and hands over when
+//! it is stopped.
 //!
 //! ```text
 //! cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7
 //! ```
 //!
-//! Start it twice, and end one of them with Ctrl-C or with `kill -9`. Each line begins with a reading
-//! of the machine's boot clock in seconds, so that the lines of several processes can be compared.
-//! The first leader that a Redis server ever sees waits for one TTL before it leads.
+//! Start it twice, and end one of them with Ctrl-C or with `kill -9`. Each line begins with a
+//! reading of the machine's boot clock in seconds, so that the lines of several processes can be
+//! compared. The first leader that a Redis server ever sees waits for one TTL before it leads.
 
 #![allow(clippy::print_stdout, reason = "the program prints its events")]
 
@@ -85,7 +86,8 @@ async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> 
     let steps = AtomicU64::new(0);
     // The work runs once in each tenure, and to its end when the program is stopped.
     let run = candidate.run_until(shutdown, |tenure| work(tenure, &steps));
-    // Beside the work, which goes on while the store is asked for the incumbent's name. Events end with the candidate.
+    // Beside the work, which goes on while the store is asked for the incumbent's name. Events end
+    // with the candidate.
     let prints = async {
         while let Some(event) = events.next().await {
             print_event(&candidate, &steps, event).await;

@@ -4,7 +4,8 @@
 //! REDIS_URL=redis://127.0.0.1 cargo run --release -p tenure --features redis --example messages -- worker-7
 //! ```
 //!
-//! A message may be lost, and arrives at most once: it should say that there is work, and not be the work.
+//! A message may be lost, and arrives at most once: it should say that there is work, and not be
+//! the work.
 
 #![allow(clippy::print_stdout, reason = "the program prints the messages")]
 

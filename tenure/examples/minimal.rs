@@ -4,8 +4,8 @@
 //! cargo run --release -p tenure --features sqlite --example minimal
 //! ```
 //!
-//! The file is `elections.db` in the working directory. Start the program twice, and end the first process with Ctrl-C
-//! or with `kill -9`. The first leader of a new file waits for one TTL.
+//! The file is `elections.db` in the working directory. Start the program twice, and end the first
+//! process with Ctrl-C or with `kill -9`. The first leader of a new file waits for one TTL.
 
 #![allow(clippy::print_stdout, reason = "the program prints its steps")]
 

@@ -1,4 +1,5 @@
-//! The README's program: it leads, works, survives outages of its store, and hands over when it is stopped.
+//! The README's program: it leads, works, survives outages of its store, and hands over when it is
+//! stopped.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 cargo run --release -p tenure --features redis --example nightly_report

@@ -1,11 +1,13 @@
-//! An operator: of its replicas, only the leader reconciles. It copies a text in each config map with a label, by kube-rs.
+//! An operator: of its replicas, only the leader reconciles. It copies a text in each config map
+//! with a label, by kube-rs.
 //!
 //! ```text
 //! cargo run --release -p tenure --features kubernetes --example operator NAMESPACE
 //! ```
 //!
-//! It uses the cluster of the kubeconfig (`KUBECONFIG`, `~/.kube/config`), or the one that it runs in. Beside the
-//! [rights of candidates](../../ops/kubernetes/leader.yaml) it needs `list`, `watch` and `patch` on `configmaps`.
+//! It uses the cluster of the kubeconfig (`KUBECONFIG`, `~/.kube/config`), or the one that it runs
+//! in. Beside the [rights of candidates](../../ops/kubernetes/leader.yaml) it needs `list`, `watch`
+//! and `patch` on `configmaps`.
 
 #![allow(clippy::print_stdout, reason = "the program prints its steps")]
 
@@ -64,7 +66,8 @@ async fn main() -> anyhow::Result<()> {
 /// Copies the text `from` to `to`.
 async fn reconcile(map: Arc<ConfigMap>, leader: Arc<Leader>) -> Result<Action, kube::Error> {
     let text = |name: &str| map.data.as_ref().and_then(|data| data.get(name));
-    // A check before a write only makes late writes rare: the version in the patch refuses one that has come too late.
+    // A check before a write only makes late writes rare: the version in the patch refuses one that
+    // has come too late.
     if text("from") == text("to") || !leader.tenure.is_current() {
         return Ok(Action::await_change());
     }

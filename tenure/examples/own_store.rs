@@ -1,5 +1,5 @@
-//! A store of your own over anything that can compare and swap a value: here a table of keys and values in PostgreSQL,
-//! for which a program has a client anyway.
+//! A store of your own over anything that can compare and swap a value: here a table of keys and
+//! values in PostgreSQL, for which a program has a client anyway.
 //!
 //! ```sh
 //! cargo run --example own_store --features cas,postgres -- "host=localhost user=app" nightly-report

@@ -1,13 +1,14 @@
-//! A queue with one consumer: jobs are done one after the other, in their order, by whichever process leads.
+//! A queue with one consumer: jobs are done one after the other, in their order, by whichever
+//! process leads.
 //!
 //! ```text
 //! redis-cli RPUSH '{jobs}:waiting' one two three
 //! REDIS_URL=redis://127.0.0.1 cargo run --release -p tenure --features redis --example queue_consumer
 //! ```
 //!
-//! A job moves from the list `{jobs}:waiting` to `{jobs}:begun`, is done, and is removed there. Each step is fenced, so a
-//! leader that was paused can't take a job away from its successor. A new leader first puts back what was begun and not
-//! removed: a job is done at least once.
+//! A job moves from the list `{jobs}:waiting` to `{jobs}:begun`, is done, and is removed there.
+//! Each step is fenced, so a leader that was paused can't take a job away from its successor. A new
+//! leader first puts back what was begun and not removed: a job is done at least once.
 
 #![allow(clippy::print_stdout, reason = "the program prints its jobs")]
 
@@ -34,7 +35,8 @@ async fn main() -> anyhow::Result<()> {
         .config(Config::fast_failover())
         .start()?;
     let work = async |tenure: Tenure| {
-        // An error ends this attempt, not the program: Redis may come back, and another tenure follows.
+        // An error ends this attempt, not the program: Redis may come back, and another tenure
+        // follows.
         while tenure.is_current() {
             if let Err(error) = consume(&client, &tenure).await {
                 tracing::warn!(%error, "the queue can't be consumed; tried again");

@@ -1,5 +1,5 @@
-//! A router that never leads: it sends each request on to the leader of the [service](service.rs), and follows it from
-//! process to process.
+//! A router that never leads: it sends each request on to the leader of the [service](service.rs),
+//! and follows it from process to process.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 LISTEN=127.0.0.1:8000 \

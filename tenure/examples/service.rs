@@ -1,5 +1,5 @@
-//! A web service with a job and a route that only its leader serves: axum, `/healthz`, `/readyz`, `/metrics`, `/leader`,
-//! `/orders`, and a shutdown that hands over.
+//! A web service with a job and a route that only its leader serves: axum, `/healthz`, `/readyz`,
+//! `/metrics`, `/leader`, `/orders`, and a shutdown that hands over.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 LISTEN=127.0.0.1:8080 \
@@ -69,8 +69,8 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether to leave this process running. One that waits is healthy, and so is one whose store is gone: to restart it would
-/// not help. One whose driver is gone never leads again.
+/// Whether to leave this process running. One that waits is healthy, and so is one whose store is
+/// gone: to restart it would not help. One whose driver is gone never leads again.
 async fn healthy(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
     match candidate.health().role {
         Role::DriverGone => (StatusCode::SERVICE_UNAVAILABLE, "the driver is gone"),
@@ -87,7 +87,8 @@ async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
     }
 }
 
-/// Whether to send requests here: also to a process that waits, and for a minute after its store was last there.
+/// Whether to send requests here: also to a process that waits, and for a minute after its store
+/// was last there.
 async fn ready(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
     if candidate.health().is_ready(Duration::from_secs(60)) {
         (StatusCode::OK, "ready")
@@ -96,7 +97,8 @@ async fn ready(State(candidate): State<Candidate>) -> (StatusCode, &'static str)
     }
 }
 
-/// Other processes answer 503, and name the leader in the header `tenure-leader`. What this writes carries the token.
+/// Other processes answer 503, and name the leader in the header `tenure-leader`. What this writes
+/// carries the token.
 async fn order(Extension(tenure): Extension<Tenure>) -> String {
     format!("accepted under token {}", tenure.token())
 }

@@ -1,4 +1,5 @@
-//! A service, and a test of what it does when it loses the lead: with a store and a clock in the test's hands.
+//! A service, and a test of what it does when it loses the lead: with a store and a clock in the
+//! test's hands.
 //!
 //! ```text
 //! cargo run --release -p tenure --features testing --example testing

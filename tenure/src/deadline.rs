@@ -7,8 +7,8 @@ use super::atomic::{AtomicU64, Ordering};
 /// A deadline that its owner publishes and all threads read: one atomic, never read together with
 /// another.
 ///
-/// The first thread that finds it passed, or ends it early, closes it; from then on it can't be extended. So
-/// the driver and a leader's work can't disagree about whether a tenure has ended.
+/// The first thread that finds it passed, or ends it early, closes it; from then on it can't be
+/// extended. So the driver and a leader's work can't disagree about whether a tenure has ended.
 #[derive(Debug)]
 pub(crate) struct Deadline(AtomicU64);
 
@@ -30,30 +30,32 @@ impl Deadline {
         Instant::from_nanos(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the deadline had been published, was open and had not passed at one and the same instant: that
-    /// of the clock's last reading.
+    /// Whether the deadline had been published, was open and had not passed at one and the same
+    /// instant: that of the clock's last reading.
     ///
-    /// The thread may be paused between any two of these steps, for longer than a tenure, so that one load
-    /// beside one reading can't say that. A load that follows the reading pairs it with a claim that may have
-    /// begun after it, while another candidate led at the reading. A load that precedes it alone may be of a
-    /// claim that was closed before the reading, so that another candidate may have led at the reading. Equal
-    /// loads on both sides mean that the deadline did not change in between: a value that was replaced never
-    /// comes back, as every claim ends later than those before it.
+    /// The thread may be paused between any two of these steps, for longer than a tenure, so that
+    /// one load beside one reading can't say that. A load that follows the reading pairs it with a
+    /// claim that may have begun after it, while another candidate led at the reading. A load that
+    /// precedes it alone may be of a claim that was closed before the reading, so that another
+    /// candidate may have led at the reading. Equal loads on both sides mean that the deadline did
+    /// not change in between: a value that was replaced never comes back, as every claim ends later
+    /// than those before it.
     pub(crate) fn holds(&self, now: impl Fn() -> Instant) -> bool {
         loop {
             let until = self.get();
             if now() >= until {
                 return false;
             }
-            // A change means that another thread made progress; renewals are seconds apart, so this ends.
+            // A change means that another thread made progress; renewals are seconds apart, so this
+            // ends.
             if self.get() == until {
                 return true;
             }
         }
     }
 
-    /// The same, and closes a deadline that has passed, so that the answer is never true again: a renewal that
-    /// was accepted in time may still be on its way to [`extend`](Self::extend).
+    /// The same, and closes a deadline that has passed, so that the answer is never true again: a
+    /// renewal that was accepted in time may still be on its way to [`extend`](Self::extend).
     pub(crate) fn holds_or_closes(&self, now: impl Fn() -> Instant) -> bool {
         loop {
             if self.holds(&now) {
@@ -80,8 +82,8 @@ impl Deadline {
         self.0.store(CLOSED, Ordering::Release);
     }
 
-    /// Closes it if it is still `passed`, which the caller has found to be over, and not extended meanwhile.
-    /// True if it is closed now.
+    /// Closes it if it is still `passed`, which the caller has found to be over, and not extended
+    /// meanwhile. True if it is closed now.
     pub(crate) fn close_passed(&self, passed: Instant) -> bool {
         match self.0.compare_exchange(
             passed.as_nanos(),
@@ -98,7 +100,8 @@ impl Deadline {
         self.get().as_nanos() == CLOSED
     }
 
-    /// Ends the present claim and leaves the deadline open for the next one. A closed deadline stays closed.
+    /// Ends the present claim and leaves the deadline open for the next one. A closed deadline
+    /// stays closed.
     pub(crate) fn clear(&self) {
         // Fails only if it is closed.
         let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {

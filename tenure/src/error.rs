@@ -8,8 +8,9 @@ use crate::{
     ConfigError, HandOverError, NotifyError, SettingError, StartError, StopError, Stopped,
 };
 
-/// Any error from the settings to the end of an election, for functions that only hand errors on with `?`. Its text
-/// and its causes are those of the error within. Its `Debug` is that text too, since a `main` that returns it prints it so.
+/// Any error from the settings to the end of an election, for functions that only hand errors on
+/// with `?`. Its text and its causes are those of the error within. Its `Debug` is that text too,
+/// since a `main` that returns it prints it so.
 ///
 /// Errors of work, of a [fence](crate::fence) and of certificates are not among them.
 ///

@@ -35,15 +35,17 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
-    /// The store may have lost an older leader's lease, so the candidate watches it before it may be granted anything.
+    /// The store may have lost an older leader's lease, so the candidate watches it before it may
+    /// be granted anything.
     Watching {
         /// How long it must wait.
         remaining: Duration,
     },
-    /// The candidate's settings contradict those of the candidate that was last granted the lease: after a loss of data,
-    /// one of the two would not wait for the other's leases. Each takes over from the other only after the longer of
-    /// the recorded TTL and quarantine. Raise [`quarantine`](crate::ConfigBuilder::quarantine) to the longest TTL in
-    /// use, for every candidate of the election, before any TTL is changed.
+    /// The candidate's settings contradict those of the candidate that was last granted the lease:
+    /// after a loss of data, one of the two would not wait for the other's leases. Each takes over
+    /// from the other only after the longer of the recorded TTL and quarantine. Raise
+    /// [`quarantine`](crate::ConfigBuilder::quarantine) to the longest TTL in use, for every
+    /// candidate of the election, before any TTL is changed.
     SettingsContradict {
         /// The TTL of the other candidate, which the quarantine must not be below.
         ttl: Duration,
@@ -63,7 +65,8 @@ pub enum Event {
     Lagged(u64),
 }
 
-/// The events of one candidate, for all its subscribers. Without subscribers, events are not even built.
+/// The events of one candidate, for all its subscribers. Without subscribers, events are not even
+/// built.
 #[derive(Debug, Default)]
 pub(crate) struct Events(Mutex<Channel>);
 

@@ -7,11 +7,11 @@ use crate::shared::{Shared, Sighting, Standing, State, StoreState};
 use crate::store::{Incumbent, StoreErrorKind};
 use crate::{Candidate, Instant};
 
-/// What a candidate knows of itself and of its store at one moment, without asking the store: for readiness
-/// endpoints, dashboards and logs. See [`Candidate::health`].
+/// What a candidate knows of itself and of its store at one moment, without asking the store: for
+/// readiness endpoints, dashboards and logs. See [`Candidate::health`].
 ///
-/// **Not guaranteed**: that any of it still holds at a later moment, or that an incumbent still leads. Only
-/// "this candidate leads" is certain, for the moment of the call.
+/// **Not guaranteed**: that any of it still holds at a later moment, or that an incumbent still
+/// leads. Only "this candidate leads" is certain, for the moment of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -45,8 +45,8 @@ pub enum Role {
     Following {
         /// That candidate, as the store last showed it.
         incumbent: Incumbent,
-        /// For how long this candidate has seen its lease without a renewal. From the incumbent's TTL on, it is overdue:
-        /// it leads no more, and somebody takes over soon.
+        /// For how long this candidate has seen its lease without a renewal. From the incumbent's
+        /// TTL on, it is overdue: it leads no more, and somebody takes over soon.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "unchanged_ms", serialize_with = "as_millis")
@@ -56,8 +56,8 @@ pub enum Role {
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
     },
-    /// It watches a store that may have lost an older leader's lease, and is granted nothing before the longest lease
-    /// would have ended.
+    /// It watches a store that may have lost an older leader's lease, and is granted nothing before
+    /// the longest lease would have ended.
     Watching {
         /// How long it must still wait.
         #[cfg_attr(
@@ -72,8 +72,9 @@ pub enum Role {
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
     },
-    /// It does not ask for the lease for now: its last tenure is over and its work is ending, or it has resigned,
-    /// or its work was lost. It campaigns again by itself, after lost work only once work is offered.
+    /// It does not ask for the lease for now: its last tenure is over and its work is ending, or it
+    /// has resigned, or its work was lost. It campaigns again by itself, after lost work only once
+    /// work is offered.
     HoldingOff,
     /// It was asked to stop, and still gives back what it holds.
     Stopping,
@@ -85,8 +86,8 @@ pub enum Role {
 
 /// Whether the store answers a candidate, as far as the candidate's own requests show.
 ///
-/// A follower asks about once in its TTL, and a leader once in its renew interval: an outage is known that much
-/// later, at most one request timeout after the next request.
+/// A follower asks about once in its TTL, and a leader once in its renew interval: an outage is
+/// known that much later, at most one request timeout after the next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -102,8 +103,8 @@ pub enum StoreHealth {
         elapsed: Duration,
         /// How the last one failed: why there is no connection, if that is known.
         kind: StoreErrorKind,
-        /// The same for people: the error and its causes, as the log shows them. It may name the server and the
-        /// user, and never has a password or a URL.
+        /// The same for people: the error and its causes, as the log shows them. It may name the
+        /// server and the user, and never has a password or a URL.
         cause: String,
         /// Whether it had answered before.
         has_answered: bool,
@@ -111,14 +112,15 @@ pub enum StoreHealth {
 }
 
 impl Health {
-    /// Whether the candidate can take part in its election, for a readiness endpoint: it has not stopped, it does not
-    /// follow a leader that is overdue, and its store has answered once and has not been unavailable for longer than
-    /// `outage`.
+    /// Whether the candidate can take part in its election, for a readiness endpoint: it has not
+    /// stopped, it does not follow a leader that is overdue, and its store has answered once and
+    /// has not been unavailable for longer than `outage`.
     ///
-    /// A follower is ready, as is a leader, since traffic for a process is seldom traffic for its leader; match on
-    /// [`role`](Self::role) to route to the leader alone. `outage` is a choice: zero turns unready with the first
-    /// failed request, which takes all replicas out of service together when the store is gone;
-    /// [`Duration::MAX`] leaves the store out, except that it must have answered once.
+    /// A follower is ready, as is a leader, since traffic for a process is seldom traffic for its
+    /// leader; match on [`role`](Self::role) to route to the leader alone. `outage` is a choice:
+    /// zero turns unready with the first failed request, which takes all replicas out of service
+    /// together when the store is gone; [`Duration::MAX`] leaves the store out, except that it must
+    /// have answered once.
     pub fn is_ready(&self, outage: Duration) -> bool {
         let takes_part = match self.role {
             Role::Leading { .. }
@@ -140,11 +142,12 @@ impl Health {
 }
 
 impl Candidate {
-    /// What this candidate knows of itself and of its store. Asks nothing of the store or the driver, so that it is
-    /// cheap enough for every probe, and answers in an outage too.
+    /// What this candidate knows of itself and of its store. Asks nothing of the store or the
+    /// driver, so that it is cheap enough for every probe, and answers in an outage too.
     ///
-    /// The answer about leading obeys the rule of [`is_leader`](Self::is_leader): the clock decides, whether or not
-    /// the driver has run since the claim ended. The rest is as the driver last saw it.
+    /// The answer about leading obeys the rule of [`is_leader`](Self::is_leader): the clock
+    /// decides, whether or not the driver has run since the claim ended. The rest is as the driver
+    /// last saw it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

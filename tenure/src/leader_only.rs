@@ -13,7 +13,8 @@ use tower_service::Service;
 use crate::store::Incumbent;
 use crate::{Candidate, Role};
 
-/// The header of a refusal that names the leader: the metadata of its candidate, if a header can hold them.
+/// The header of a refusal that names the leader: the metadata of its candidate, if a header can
+/// hold them.
 pub const LEADER: HeaderName = HeaderName::from_static("tenure-leader");
 
 /// Serves a request only while its candidate leads, and refuses the others.
@@ -22,14 +23,17 @@ pub const LEADER: HeaderName = HeaderName::from_static("tenure-leader");
 /// `503 Service Unavailable` without a body, with two headers:
 ///
 /// - `tenure-leader` ([`LEADER`]): where the leader is, if the candidate knows one and the leader's
-///   [metadata](crate::CandidateBuilder::metadata) are visible ASCII characters: set it to an address.
-/// - `Retry-After`: whole seconds, at least one. A candidate that waits for a lease or a quarantine to end says how
-///   long that takes if nothing else happens; one that has left its election for good omits the header.
+///   [metadata](crate::CandidateBuilder::metadata) are visible ASCII characters: set it to an
+///   address.
+/// - `Retry-After`: whole seconds, at least one. A candidate that waits for a lease or a quarantine
+///   to end says how long that takes if nothing else happens; one that has left its election for
+///   good omits the header.
 ///
 /// The store is not asked: a refusal tells what the candidate last saw.
 ///
-/// **Not guaranteed**: that the candidate still leads once the request has begun. The request is served to its end.
-/// Ask [`Tenure::is_current`](crate::Tenure::is_current) before each step, and [fence](crate::fence) what it writes.
+/// **Not guaranteed**: that the candidate still leads once the request has begun. The request is
+/// served to its end. Ask [`Tenure::is_current`](crate::Tenure::is_current) before each step, and
+/// [fence](crate::fence) what it writes.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -235,7 +239,8 @@ mod tests {
         assert_eq!((answer.status().as_u16(), header(&answer, RETRY_AFTER)), (503, None));
     }
 
-    /// A caller that does not wait until the inner service is ready would overload it, or break its own contract.
+    /// A caller that does not wait until the inner service is ready would overload it, or break its
+    /// own contract.
     #[tokio::test]
     async fn the_inner_service_says_when_it_is_ready() {
         let store = Memory::new();

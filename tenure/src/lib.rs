@@ -2,15 +2,15 @@
 //!
 //! **What is not guaranteed**: a check of leadership says nothing about the moment *after* the
 //! check. A process may be paused between "do I lead?" and what it does next, and only the resource
-//! that it writes to can then refuse, by the tenure's fencing token ([`Tenure::token`]). Refusing lower
-//! tokens is not enough. A leader first takes the resource over with its token, then reads, then writes; a write is
-//! accepted only if the stored token equals its own. [`fence`] does that for PostgreSQL, Redis and SQLite, and says
-//! why.
+//! that it writes to can then refuse, by the tenure's fencing token ([`Tenure::token`]). Refusing
+//! lower tokens is not enough. A leader first takes the resource over with its token, then reads,
+//! then writes; a write is accepted only if the stored token equals its own. [`fence`] does that
+//! for PostgreSQL, Redis and SQLite, and says why.
 //!
-//! **What is guaranteed**: of many candidates at most one answers "I lead" at any instant; a candidate that can't
-//! be sure stops by itself, by its own clock, before its lease can end at the store; tokens strictly
-//! increase from tenure to tenure. The assumptions, and how each promise is checked, are in
-//! `docs/guarantees.md` of the repository.
+//! **What is guaranteed**: of many candidates at most one answers "I lead" at any instant; a
+//! candidate that can't be sure stops by itself, by its own clock, before its lease can end at the
+//! store; tokens strictly increase from tenure to tenure. The assumptions, and how each promise is
+//! checked, are in `docs/guarantees.md` of the repository.
 //!
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]

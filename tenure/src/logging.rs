@@ -17,7 +17,8 @@ pub(crate) fn tenure_span(key: &Key, token: Token, name: &str) -> Span {
     tracing::info_span!(target: LIFE, parent: None, "tenure", ?key, %token, name)
 }
 
-/// The span of a call to the store. Requests that leave together share one, which has the key of the first.
+/// The span of a call to the store. Requests that leave together share one, which has the key of
+/// the first.
 pub(crate) fn request_span(key: &Key, request: &'static str, requests: usize) -> Span {
     tracing::debug_span!(target: REQUEST, parent: None, "request", ?key, request, requests)
 }

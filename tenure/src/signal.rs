@@ -7,12 +7,13 @@ use tokio::runtime::Handle;
 use crate::logging::LIFE;
 use crate::runtime::NoRuntime;
 
-/// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers and
-/// service managers send. Listens from this call on, so that no signal is missed before it is first polled.
-/// For [`Candidate::run_until`](crate::Candidate::run_until).
+/// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers
+/// and service managers send. Listens from this call on, so that no signal is missed before it is
+/// first polled. For [`Candidate::run_until`](crate::Candidate::run_until).
 ///
-/// From the first call on, for the rest of the process's life, these signals no longer end the process by
-/// themselves, and neither does a second Ctrl-C. On systems without SIGTERM it waits for Ctrl-C alone.
+/// From the first call on, for the rest of the process's life, these signals no longer end the
+/// process by themselves, and neither does a second Ctrl-C. On systems without SIGTERM it waits for
+/// Ctrl-C alone.
 ///
 /// # Errors
 /// If the operating system refuses to hand the signals over, or outside of a tokio runtime.

@@ -117,19 +117,20 @@ impl Tenure {
 
     /// The fencing token. Never changes.
     ///
-    /// A leader may be paused between [`is_current`](Self::is_current) and its write, and another candidate may
-    /// lead by then. Only the resource that is written to can refuse such a write, if each tenure does
-    /// three things in this order:
+    /// A leader may be paused between [`is_current`](Self::is_current) and its write, and another
+    /// candidate may lead by then. Only the resource that is written to can refuse such a write, if
+    /// each tenure does three things in this order:
     ///
-    /// 1. *Take the resource over* with this token, and repeat that until its outcome is known. The resource
-    ///    accepts a token that is at least the stored one, and stores it.
+    /// 1. *Take the resource over* with this token, and repeat that until its outcome is known. The
+    ///    resource accepts a token that is at least the stored one, and stores it.
     /// 2. Read.
-    /// 3. Write. The resource accepts a write only if the stored token *equals* this one, in one atomic step with
-    ///    the write, which never changes the stored token.
+    /// 3. Write. The resource accepts a write only if the stored token *equals* this one, in one
+    ///    atomic step with the write, which never changes the stored token.
     ///
-    /// Refusing lower tokens alone is not enough: a last write of the old leader may land after the new one has
-    /// read and before it has shown its token, and then a job runs twice. Tokens order the tenures of one
-    /// election; they do not order the retries within a tenure, and tokens of two elections can't be compared.
+    /// Refusing lower tokens alone is not enough: a last write of the old leader may land after the
+    /// new one has read and before it has shown its token, and then a job runs twice. Tokens order
+    /// the tenures of one election; they do not order the retries within a tenure, and tokens of
+    /// two elections can't be compared.
     pub fn token(&self) -> Token {
         self.0.token
     }
@@ -139,21 +140,24 @@ impl Tenure {
         &self.0.key
     }
 
-    /// Whether the tenure holds now: at an instant within this call. An atomic load on each side of one reading
-    /// of the clock; needs no reply, no timer and no other thread to become false. Once false, it stays so.
+    /// Whether the tenure holds now: at an instant within this call. An atomic load on each side of
+    /// one reading of the clock; needs no reply, no timer and no other thread to become false. Once
+    /// false, it stays so.
     pub fn is_current(&self) -> bool {
         self.0.until.holds_or_closes(|| self.0.runtime.now())
     }
 
-    /// The end of the claim by the runtime's clock, if it is not renewed; in the past once the tenure has
-    /// ended. It is no `std::time::Instant`: [`remaining`](Self::remaining) says how long that is from now.
+    /// The end of the claim by the runtime's clock, if it is not renewed; in the past once the
+    /// tenure has ended. It is no `std::time::Instant`: [`remaining`](Self::remaining) says how
+    /// long that is from now.
     pub fn valid_until(&self) -> Instant {
         self.0.until.get()
     }
 
-    /// Until when, by the runtime's clock, work of this tenure is still polled so that it can end cleanly: no
-    /// other candidate can lead before. Moves with each renewal; [`run_while_leader`] says how far it may lie
-    /// ahead once the tenure has ended, and work can see how much of that is left.
+    /// Until when, by the runtime's clock, work of this tenure is still polled so that it can end
+    /// cleanly: no other candidate can lead before. Moves with each renewal; [`run_while_leader`]
+    /// says how far it may lie ahead once the tenure has ended, and work can see how much of that
+    /// is left.
     ///
     /// [`run_while_leader`]: crate::Candidate::run_while_leader
     pub fn drain_until(&self) -> Instant {
@@ -177,9 +181,9 @@ impl Tenure {
         }
     }
 
-    /// A token of tokio's that is cancelled when the tenure ends. Under [`run_while_leader`] and its like, the work's own
-    /// timer cancels it at the end of the claim; otherwise the driver does, a little later. Cancelling it does not end the
-    /// tenure.
+    /// A token of tokio's that is cancelled when the tenure ends. Under [`run_while_leader`] and
+    /// its like, the work's own timer cancels it at the end of the claim; otherwise the driver
+    /// does, a little later. Cancelling it does not end the tenure.
     ///
     /// [`run_while_leader`]: crate::Candidate::run_while_leader
     pub fn cancellation_token(&self) -> CancellationToken {
@@ -187,14 +191,15 @@ impl Tenure {
         self.cancelled().child_token()
     }
 
-    /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order in which
-    /// they were sent. Ends with the tenure, and may be polled after its end. A second inbox of the tenure gets
-    /// copies of the messages.
+    /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order
+    /// in which they were sent. Ends with the tenure, and may be polled after its end. A second
+    /// inbox of the tenure gets copies of the messages.
     ///
-    /// This call subscribes at the store, whether or not the stream is read. Each message arrives at most once.
-    /// A message is lost if it was sent before the store knew of the inbox (so open it first), while there was
-    /// no connection, or while this stream lagged behind by more than 64 messages. A store without
-    /// messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
+    /// This call subscribes at the store, whether or not the stream is read. Each message arrives
+    /// at most once. A message is lost if it was sent before the store knew of the inbox (so open
+    /// it first), while there was no connection, or while this stream lagged behind by more than 64
+    /// messages. A store without messages never yields any: see
+    /// [`StoreTraits::messages`](crate::store::StoreTraits).
     pub fn inbox(&self) -> impl FusedStream<Item = Message> + Send + Unpin + 'static + use<> {
         let (messages, mut inbox) = broadcast::channel(INBOX);
         let tenure = self.clone();
@@ -221,19 +226,21 @@ impl Tenure {
         })
     }
 
-    /// Watches leader-only work that may hang without ending: if the work does not call [`Watchdog::alive`] for
-    /// `bound`, counted from this call and from each `alive`, the candidate gives the lead up.
+    /// Watches leader-only work that may hang without ending: if the work does not call
+    /// [`Watchdog::alive`] for `bound`, counted from this call and from each `alive`, the candidate
+    /// gives the lead up.
     ///
     /// The tenure then ends as after [`resign`](crate::Candidate::resign), with the reason
-    /// [`StepDownReason::Unresponsive`](crate::StepDownReason::Unresponsive): its cancellation token fires, the lease is
-    /// handed back once the work has ended, and the candidate campaigns again after its
-    /// [hold-off](crate::CandidateBuilder::hold_off), so that another candidate can lead first. Work that waits for the
-    /// cancellation token beside its steps ends at once. Work that does not is dropped at the drain bound, and the
-    /// successor waits until then.
+    /// [`StepDownReason::Unresponsive`](crate::StepDownReason::Unresponsive): its cancellation
+    /// token fires, the lease is handed back once the work has ended, and the candidate campaigns
+    /// again after its [hold-off](crate::CandidateBuilder::hold_off), so that another candidate can
+    /// lead first. Work that waits for the cancellation token beside its steps ends at once. Work
+    /// that does not is dropped at the drain bound, and the successor waits until then.
     ///
-    /// Each task of the work may have a watchdog of its own, and the first that is overdue ends the tenure. A watchdog of
-    /// a tenure that is over does nothing. `bound` should be well above the longest step, and above the pauses of the
-    /// process, which count too; zero gives the lead up at once.
+    /// Each task of the work may have a watchdog of its own, and the first that is overdue ends the
+    /// tenure. A watchdog of a tenure that is over does nothing. `bound` should be well above the
+    /// longest step, and above the pauses of the process, which count too; zero gives the lead up
+    /// at once.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -257,10 +264,11 @@ impl Tenure {
     /// # }
     /// ```
     ///
-    /// **Not guaranteed**: that work which hangs stops, or that it stops before another candidate leads. The driver looks,
-    /// in the runtime of the candidate: if the work blocks the thread that the driver needs, the driver sees nothing, and
-    /// the lease expires instead. A thread that blocks sees neither the cancellation token nor the end of the lease; it
-    /// may go on writing afterwards. Only a [fence](Self::token) refuses such writes.
+    /// **Not guaranteed**: that work which hangs stops, or that it stops before another candidate
+    /// leads. The driver looks, in the runtime of the candidate: if the work blocks the thread that
+    /// the driver needs, the driver sees nothing, and the lease expires instead. A thread that
+    /// blocks sees neither the cancellation token nor the end of the lease; it may go on writing
+    /// afterwards. Only a [fence](Self::token) refuses such writes.
     pub fn watchdog(&self, bound: Duration) -> Watchdog {
         let (watchdog, work) = Watchdog::new(Arc::clone(&self.0.runtime), bound);
         // Without a driver the tenure is over.
@@ -270,8 +278,9 @@ impl Tenure {
         watchdog
     }
 
-    /// Begins a write to a resource that compares tokens, for the [log](crate::trace) of this candidate: call it just
-    /// before the write, and end it with the write's outcome. Without a log this does nothing.
+    /// Begins a write to a resource that compares tokens, for the [log](crate::trace) of this
+    /// candidate: call it just before the write, and end it with the write's outcome. Without a log
+    /// this does nothing.
     ///
     /// The resource's name must be the same in all processes. It says nothing to the resource: see
     /// [`fence`](crate::fence) for that.
@@ -279,7 +288,8 @@ impl Tenure {
         Write::begin(self.0.recorder.as_ref(), self.0.token, resource.as_ref())
     }
 
-    /// Runs work that belongs to this tenure: until it ends, or until its time to end cleanly is over.
+    /// Runs work that belongs to this tenure: until it ends, or until its time to end cleanly is
+    /// over.
     pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> WorkResult<T> {
         let _belongs = self.work().token();
         // Only checked now: from the line above on, the lease is not handed back before this ends.
@@ -295,8 +305,8 @@ impl Tenure {
 
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
-        // The clock decides before each poll, not a timer: another candidate may lead by now, and after a pause
-        // all wake-ups of a process come at once.
+        // The clock decides before each poll, not a timer: another candidate may lead by now, and
+        // after a pause all wake-ups of a process come at once.
         let mut work = poll_fn(|context| {
             if self.0.drain_until.holds(|| self.0.runtime.now()) {
                 work.as_mut().poll(context).map(Some)

@@ -1,7 +1,8 @@
 //! Encrypted connections: TLS by rustls, over any byte stream.
 //!
-//! The server's certificate is always verified, by the system's certificate authorities or by those that are
-//! configured. This can't be turned off: a connection to an unknown server protects nothing.
+//! The server's certificate is always verified, by the system's certificate authorities or by those
+//! that are configured. This can't be turned off: a connection to an unknown server protects
+//! nothing.
 
 pub(crate) mod files;
 
@@ -21,8 +22,9 @@ use crate::runtime::Connection;
 
 /// Which servers to trust, and the certificate to show them.
 ///
-/// Files are read again for each connection, so that certificates can be replaced while the program runs: an attempt that
-/// meets half of a replacement fails, and the next one follows. What is given as text stays.
+/// Files are read again for each connection, so that certificates can be replaced while the program
+/// runs: an attempt that meets half of a replacement fails, and the next one follows. What is given
+/// as text stays.
 #[derive(Clone)]
 #[must_use]
 pub struct TlsConfig {
@@ -72,8 +74,8 @@ impl TlsConfig {
         Self::of(Authorities::File(absolute(path.as_ref())))
     }
 
-    /// Shows this certificate (with its chain) to a server that asks for one; the key is its private key. Both
-    /// in PEM.
+    /// Shows this certificate (with its chain) to a server that asks for one; the key is its
+    /// private key. Both in PEM.
     ///
     /// # Errors
     /// If one of them can't be read, or the key is of no known kind.
@@ -101,8 +103,8 @@ impl TlsConfig {
         self.checked()
     }
 
-    /// Expects the server's certificate to be for that name, instead of for the host that is connected
-    /// to.
+    /// Expects the server's certificate to be for that name, instead of for the host that is
+    /// connected to.
     ///
     /// # Errors
     /// If it is neither a DNS name nor an address.
@@ -142,8 +144,9 @@ impl TlsConfig {
         })
     }
 
-    /// Shakes hands over a stream to `host`, for one of these application protocols if there are any. An error of the kind
-    /// `InvalidData` says that the handshake failed, any other that the stream did.
+    /// Shakes hands over a stream to `host`, for one of these application protocols if there are
+    /// any. An error of the kind `InvalidData` says that the handshake failed, any other that the
+    /// stream did.
     #[cfg_attr(
         not(any(feature = "postgres", feature = "redis", feature = "etcd")),
         allow(dead_code, reason = "for the stores that use it")
@@ -293,8 +296,8 @@ impl TlsError {
         Self::InFile { path: path.display().to_string(), why: Box::new(why) }
     }
 
-    /// The same without the name of a file, which in a broken URL may be a part of a password. The error of the system
-    /// if a file can't be read.
+    /// The same without the name of a file, which in a broken URL may be a part of a password. The
+    /// error of the system if a file can't be read.
     #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
     pub(crate) fn without_path(self) -> Result<Self, io::Error> {
         match self {

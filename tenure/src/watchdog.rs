@@ -1,8 +1,9 @@
 //! A watch over leader-only work that may hang.
 //!
-//! Work that hangs keeps its lead: the driver renews the lease, and no other candidate does the work. So the work says
-//! from time to time that it is alive, and the driver gives the lead up when it is silent. This is advice to the
-//! driver, and no promise: see [`Tenure::watchdog`](crate::Tenure::watchdog).
+//! Work that hangs keeps its lead: the driver renews the lease, and no other candidate does the
+//! work. So the work says from time to time that it is alive, and the driver gives the lead up when
+//! it is silent. This is advice to the driver, and no promise: see
+//! [`Tenure::watchdog`](crate::Tenure::watchdog).
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ pub struct Watchdog {
 /// What the driver sees of the work.
 pub(crate) struct WatchedWork {
     bound: Duration,
-    /// The last sign of life, in nanoseconds of the candidate's clock; [`UNWATCHED`] when nothing more is expected.
+    /// The last sign of life, in nanoseconds of the candidate's clock; [`UNWATCHED`] when nothing
+    /// more is expected.
     alive_at: AtomicU64,
 }
 
@@ -37,10 +39,11 @@ impl Watchdog {
         (Self { runtime, work: Arc::clone(&work) }, work)
     }
 
-    /// Says that the work is alive: the bound counts from now on. One reading of the clock and one atomic step, so it
-    /// may be called in every step of the work.
+    /// Says that the work is alive: the bound counts from now on. One reading of the clock and one
+    /// atomic step, so it may be called in every step of the work.
     ///
-    /// It does not say whether the tenure still holds: see [`Tenure::is_current`](crate::Tenure::is_current).
+    /// It does not say whether the tenure still holds: see
+    /// [`Tenure::is_current`](crate::Tenure::is_current).
     pub fn alive(&self) {
         // The largest: another thread may have read the clock earlier, and come here later.
         self.work.alive_at.fetch_max(self.runtime.now().as_nanos(), Ordering::Release);

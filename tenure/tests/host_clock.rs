@@ -1,7 +1,8 @@
 //! The host's clock by which a leader stops: it counts the time in which the machine is suspended.
 //!
-//! No test can suspend the machine that it runs on. In a time namespace of Linux the boot clock, which counts
-//! suspends, is set ahead of the monotonic clock, which does not, as after a suspend of that length.
+//! No test can suspend the machine that it runs on. In a time namespace of Linux the boot clock,
+//! which counts suspends, is set ahead of the monotonic clock, which does not, as after a suspend
+//! of that length.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -1,4 +1,5 @@
-//! The log of leadership: what it says, when lines are lost, and what a killed process leaves behind.
+//! The log of leadership: what it says, when lines are lost, and what a killed process leaves
+//! behind.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -82,7 +83,8 @@ async fn a_tenure_from_its_election_to_its_end() {
     assert!(number(lines[0], "at") <= elected && ended <= TokioRuntime.now().as_nanos());
 }
 
-/// A log that said too little of a claim, or nothing of its end, would hide two leaders from an audit.
+/// A log that said too little of a claim, or nothing of its end, would hide two leaders from an
+/// audit.
 #[tokio::test]
 async fn each_end_has_its_reason_and_each_renewal_its_claim() {
     let folder = Folder::new("reasons");

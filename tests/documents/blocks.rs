@@ -21,7 +21,8 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The pages whose code rustdoc compiles: those that some crate has as the documentation of an item.
+/// The pages whose code rustdoc compiles: those that some crate has as the documentation of an
+/// item.
 fn doctested() -> BTreeSet<String> {
     let mut files = Vec::new();
     for package in ["core/src", "tenure/src", "sim/src", "servers/src"] {
@@ -56,7 +57,8 @@ fn is_excerpt(block: &str, source: &str) -> bool {
         && source.windows(block.len()).any(|part| without_indent(part.iter().copied()) == block)
 }
 
-/// The examples that a test runs as a process, the code beside this test, and what needs a server: path and text.
+/// The examples that a test runs as a process, the code beside this test, and what needs a server:
+/// path and text.
 fn sources() -> BTreeMap<String, String> {
     let mut programs = Vec::new();
     rust_files(&root().join("tests/programs"), &mut programs);

@@ -1,5 +1,5 @@
-//! Every command on every page is carried out by a test or a script, or listed here with the reason why not. What it
-//! names exists.
+//! Every command on every page is carried out by a test or a script, or listed here with the reason
+//! why not. What it names exists.
 //!
 //! Commands of the simulator are left to `sim/tests/pages.rs`, which runs them.
 
@@ -172,7 +172,8 @@ fn missing(command: &str, packages: &BTreeMap<String, BTreeSet<String>>) -> Opti
     None
 }
 
-/// Whether `scripts/check` runs that: a script that is one of its steps, or a benchmark, each of which it runs once.
+/// Whether `scripts/check` runs that: a script that is one of its steps, or a benchmark, each of
+/// which it runs once.
 fn is_in_scripts(command: &str, check: &str) -> bool {
     if let Some((_, rest)) = command.split_once("--bench ") {
         let name = rest.split_whitespace().next().unwrap();

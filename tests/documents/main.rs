@@ -1,5 +1,5 @@
-//! The pages for users: their links lead somewhere, their programs are those that are tested, their commands are
-//! carried out.
+//! The pages for users: their links lead somewhere, their programs are those that are tested, their
+//! commands are carried out.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 

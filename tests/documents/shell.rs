@@ -1,4 +1,5 @@
-//! The blocks of code and the commands on pages. A test of the simulator's command shares this file.
+//! The blocks of code and the commands on pages. A test of the simulator's command shares this
+//! file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub(crate) struct Command {
 /// What a command in a sentence begins with.
 const BEGINNINGS: &[&str] = &["cargo ", "nice ", "scripts/", "sim ", "tenure-sim", "CARGO_"];
 
-/// Every page for users with its text: all of the repository but the list of changes, which names what there was.
+/// Every page for users with its text: all of the repository but the list of changes, which names
+/// what there was.
 pub(crate) fn pages(root: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();
     collect(root, &mut files);
@@ -121,7 +123,8 @@ fn ends_loop(line: &str) -> bool {
     line.split([';', ' ']).any(|word| word == "done")
 }
 
-/// Whether a line carries something out: neither an alias, nor the setting of a variable, nor `wait`.
+/// Whether a line carries something out: neither an alias, nor the setting of a variable, nor
+/// `wait`.
 fn is_command(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let sets = |word: &str| word.contains('=') && !word.starts_with('-');
@@ -134,7 +137,8 @@ fn is_command(line: &str) -> bool {
 
 fn in_prose(page: &str, text: &str) -> Vec<Command> {
     let (mut found, mut in_block) = (Vec::new(), false);
-    // The text with the lines of blocks left empty, so that a span of code may go on in the next line.
+    // The text with the lines of blocks left empty, so that a span of code may go on in the next
+    // line.
     let lines = text.lines().map(|line| {
         let is_fence = line.trim_start().starts_with("```");
         in_block ^= is_fence;
@@ -178,8 +182,8 @@ fn expanded(command: &str) -> String {
     }
 }
 
-/// The words of a line up to the next `;`, `&`, `|` or redirection, quotes removed. Variables, and sums in front of a
-/// `/`, are replaced by 1.
+/// The words of a line up to the next `;`, `&`, `|` or redirection, quotes removed. Variables, and
+/// sums in front of a `/`, are replaced by 1.
 pub(crate) fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command.chars().peekable();
@@ -206,7 +210,8 @@ pub(crate) fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The arguments of the simulator's command on a line, if it has one: of `tenure-sim` or of `cargo run -p tenure-sim`.
+/// The arguments of the simulator's command on a line, if it has one: of `tenure-sim` or of
+/// `cargo run -p tenure-sim`.
 pub(crate) fn simulator(command: &str) -> Option<Vec<String>> {
     let words = words(command.get(simulator_begins(command)?..)?);
     if words.first().is_some_and(|word| word == "tenure-sim") {
@@ -222,7 +227,8 @@ pub(crate) fn simulator(command: &str) -> Option<Vec<String>> {
     Some(words[after..].to_vec())
 }
 
-/// Where `tenure-sim` or `cargo` stands as the name of a command: after no plain word, which it would be an argument of.
+/// Where `tenure-sim` or `cargo` stands as the name of a command: after no plain word, which it
+/// would be an argument of.
 fn simulator_begins(command: &str) -> Option<usize> {
     let (mut at, mut before) = (0, "");
     for part in command.split_inclusive(' ') {

@@ -1,4 +1,5 @@
-//! Writers that never ask whether they lead, and whose leader is paused for longer than its lease lasts.
+//! Writers that never ask whether they lead, and whose leader is paused for longer than its lease
+//! lasts.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -66,7 +66,8 @@ impl Program {
         rest[..end].parse().unwrap_or_else(|_| panic!("{text:?} is followed by {rest:?}"))
     }
 
-    /// Everything that it has printed and that no test has read yet, once it has printed nothing for that long.
+    /// Everything that it has printed and that no test has read yet, once it has printed nothing
+    /// for that long.
     pub(crate) fn is_silent_for(&self, time: Duration) -> Vec<String> {
         let mut seen = Vec::new();
         loop {

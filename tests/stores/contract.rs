@@ -1,4 +1,5 @@
-//! One conformance run over all stores: every row of the store contract, each on servers of its own.
+//! One conformance run over all stores: every row of the store contract, each on servers of its
+//! own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ fn memory() -> Place {
     Place::of(Memory::new(), Memory::clone).skipping(&SKIPPED).place()
 }
 
-/// A cluster takes seconds to start. So the rows share one, and each has a prefix, and with it a history, of its own.
+/// A cluster takes seconds to start. So the rows share one, and each has a prefix, and with it a
+/// history, of its own.
 #[test]
 fn in_a_redis_cluster() {
     let cluster = Arc::new(RedisCluster::start(3, 0).unwrap());
@@ -59,8 +61,8 @@ fn in_kubernetes() {
     }
 }
 
-/// The rows that need nothing but requests, in the cluster of the file `TENURE_KUBECONFIG` and its namespace
-/// `TENURE_NAMESPACE`, or in one of the test's own.
+/// The rows that need nothing but requests, in the cluster of the file `TENURE_KUBECONFIG` and its
+/// namespace `TENURE_NAMESPACE`, or in one of the test's own.
 #[test]
 fn in_a_kubernetes_of_yours() {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -83,8 +85,8 @@ fn in_a_kubernetes_of_yours() {
 mod cold {
     use super::*;
 
-    /// What is asked in one call goes over one connection, a purge needs a store that has watched, and the comparison
-    /// chooses for itself when to connect.
+    /// What is asked in one call goes over one connection, a purge needs a store that has watched,
+    /// and the comparison chooses for itself when to connect.
     const NEED_A_CONNECTION: [Row; 7] = [
         Row::AcquiresOfOneCall,
         Row::RivalsAcquires,

@@ -12,7 +12,8 @@ use crate::meter::Read;
 /// Longer than a server is ever paused here.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A Redis server's own count, over a connection of its own that is opened again after each failure.
+/// A Redis server's own count, over a connection of its own that is opened again after each
+/// failure.
 pub(crate) fn at_redis(port: u16) -> Outcome<Read> {
     let client = redis::Client::open(("127.0.0.1", port))?;
     let mut connection = None;
@@ -28,8 +29,8 @@ pub(crate) fn at_redis(port: u16) -> Outcome<Read> {
     }))
 }
 
-/// How many leases the server has written since it started: a renewal writes its record by one HSET, however
-/// many renewals one call consists of.
+/// How many leases the server has written since it started: a renewal writes its record by one
+/// HSET, however many renewals one call consists of.
 pub(crate) fn renewals(connection: &mut redis::Connection) -> Outcome<u64> {
     let stats: String = redis::cmd("INFO").arg("commandstats").query(connection)?;
     let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_hset:calls="));

@@ -52,7 +52,8 @@ pub(crate) struct AfterFault {
     pub(crate) lost: usize,
     /// How many led at the end.
     pub(crate) leading: usize,
-    /// Seconds from the end of the fault until all led for good; none if that was not within the bound.
+    /// Seconds from the end of the fault until all led for good; none if that was not within the
+    /// bound.
     pub(crate) all_after: Option<f64>,
     pub(crate) worst_second: u64,
 }

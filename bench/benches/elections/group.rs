@@ -38,7 +38,8 @@ pub(crate) struct Lead {
 }
 
 impl Group {
-    /// Opens the connection with one election more, which leads when this returns: the store knows the prefix.
+    /// Opens the connection with one election more, which leads when this returns: the store knows
+    /// the prefix.
     pub(crate) fn open(store: AnyStore, config: Config, key: &str) -> Outcome<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let elections = Elections::new(store);
@@ -74,8 +75,8 @@ impl Group {
         Ok(Lead { leading: self.leading(), all_after })
     }
 
-    /// Waits until all have led for as long as `quiet`, at most as long as `bound`. The time until all led
-    /// counts from now.
+    /// Waits until all have led for as long as `quiet`, at most as long as `bound`. The time until
+    /// all led counts from now.
     pub(crate) fn settle(&self, quiet: Duration, bound: Duration) -> Lead {
         let began = Instant::now();
         let mut all_since = None;

@@ -18,10 +18,12 @@ use crate::settings::Settings;
 /// Long enough that nothing is lost while the server has twice as much to do as it can.
 const TTL: Duration = Duration::from_secs(15);
 const CAPTURED_WITHIN: Duration = Duration::from_secs(10);
-/// How many times that rate the elections need: a server gives about twice as much if many leases share a call.
+/// How many times that rate the elections need: a server gives about twice as much if many leases
+/// share a call.
 const NEED: f64 = 4.0;
 
-/// The renewals a second of `redis-benchmark`, by the command with which the driver renews one election.
+/// The renewals a second of `redis-benchmark`, by the command with which the driver renews one
+/// election.
 pub(crate) fn rate_of_one(server: &RedisServer, calls: u32) -> Outcome<f64> {
     let config = Config::builder(TTL).renew_interval(Duration::from_millis(20)).build()?;
     let probe = Group::open(Place::redis_store(server.port()), config, "probe")?;
@@ -30,8 +32,8 @@ pub(crate) fn rate_of_one(server: &RedisServer, calls: u32) -> Outcome<f64> {
     Ok(renewal.rate(server.port(), calls)?.renewals)
 }
 
-/// Measures so many elections at a new server, with a renew interval at which they need about twice the renewals that
-/// the server gives; `rate` is that of single leases.
+/// Measures so many elections at a new server, with a renew interval at which they need about twice
+/// the renewals that the server gives; `rate` is that of single leases.
 pub(crate) fn measure(elections: usize, rate: f64, settings: Settings) -> Outcome<Limit> {
     let server = RedisServer::start()?;
     let port = server.port();

@@ -4,8 +4,8 @@
 //! cargo bench -p tenure-bench --features etcd --bench elections -- redis 10000
 //! ```
 //!
-//! Each store and each number of elections is measured in a process of its own, so that the memory and the
-//! descriptors of one do not count for another: the benchmark runs itself.
+//! Each store and each number of elections is measured in a process of its own, so that the memory
+//! and the descriptors of one do not count for another: the benchmark runs itself.
 
 #![allow(clippy::print_stdout, reason = "its tables are what it is for")]
 
@@ -175,7 +175,8 @@ fn missing(kind: Kind, figures: &Figures) -> Vec<String> {
     missing
 }
 
-/// Measures in a process of its own, which is killed if it takes longer than all of its bounds together.
+/// Measures in a process of its own, which is killed if it takes longer than all of its bounds
+/// together.
 fn in_a_process(arguments: &Arguments, kind: Kind, elections: usize) -> Outcome<Figures> {
     let settings = arguments.settings(kind)?;
     let folder = tempfile::tempdir()?;

@@ -111,7 +111,8 @@ impl Run {
         let before = self.group.tokens();
         let began = self.begin(fault.name());
         place.strike(fault, self.settings.outage)?;
-        // A claim that the fault ended ends within a TTL; one that was lost may cost a quarantine more.
+        // A claim that the fault ended ends within a TTL; one that was lost may cost a quarantine
+        // more.
         let ttl = self.settings.config.ttl();
         let Lead { leading, all_after } = self.group.settle(ttl, self.settings.bound + 3 * ttl);
         let lost = self.group.lost_since(&before);

@@ -103,8 +103,9 @@ impl Samples {
         float(self.renewals()) / (last.at - first.at).as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The most renewals in one second (up to a tenth longer), or between two samples that are further apart: a server that is paused
-    /// carries out nothing, so that these renewals followed the pause.
+    /// The most renewals in one second (up to a tenth longer), or between two samples that are
+    /// further apart: a server that is paused carries out nothing, so that these renewals followed
+    /// the pause.
     pub(crate) fn worst_second(&self) -> u64 {
         let mut worst = 0;
         let mut first = 0;

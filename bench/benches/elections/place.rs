@@ -139,7 +139,8 @@ impl Place {
         })
     }
 
-    /// A store at that server. It trusts the empty server, so that no quarantine delays the first leaders.
+    /// A store at that server. It trusts the empty server, so that no quarantine delays the first
+    /// leaders.
     pub(crate) fn store(&self) -> AnyStore {
         match self {
             Self::Redis(server) => Self::redis_store(server.port()),
@@ -178,7 +179,8 @@ impl Place {
         }
     }
 
-    /// Counts the renewals: at the server if it is Redis, otherwise as the driver counts what was answered.
+    /// Counts the renewals: at the server if it is Redis, otherwise as the driver counts what was
+    /// answered.
     pub(crate) fn counter(&self) -> Outcome<Read> {
         Ok(match self {
             Self::Redis(server) => counter::at_redis(server.port())?,
@@ -214,8 +216,8 @@ impl Place {
         }
     }
 
-    /// Lets the fault happen, and returns when it is over. `outage` is the length of a pause; a server that
-    /// is restarted stays away for a third of it.
+    /// Lets the fault happen, and returns when it is over. `outage` is the length of a pause; a
+    /// server that is restarted stays away for a third of it.
     pub(crate) fn strike(&mut self, fault: Fault, outage: Duration) -> Outcome<()> {
         match (fault, self) {
             (Fault::Paused, place) => {

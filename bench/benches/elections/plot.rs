@@ -17,7 +17,8 @@ pub(crate) fn svg(all: &[Figures]) -> String {
     page(WIDTH, HEIGHT, &all.iter().map(chart).collect::<Vec<_>>())
 }
 
-/// A bar for each second, a line at the mean of the steady state and one at twice that, and the name of each phase.
+/// A bar for each second, a line at the mean of the steady state and one at twice that, and the
+/// name of each phase.
 fn chart(figures: &Figures) -> String {
     let mut svg = String::new();
     let seconds = &figures.series;

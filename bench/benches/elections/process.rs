@@ -23,8 +23,8 @@ fn cpu(clock: ClockId) -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The CPU time of a process and its children, to a hundredth of a second: a PostgreSQL server has a process
-/// for each connection.
+/// The CPU time of a process and its children, to a hundredth of a second: a PostgreSQL server has
+/// a process for each connection.
 pub(crate) fn cpu_of(pid: u32) -> Outcome<Duration> {
     let mut ticks = ticks_of(pid)?;
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
@@ -35,7 +35,8 @@ pub(crate) fn cpu_of(pid: u32) -> Outcome<Duration> {
     Ok(Duration::from_secs(1) * u32::try_from(ticks)? / u32::try_from(clock_ticks_per_second())?)
 }
 
-/// The time of a process and of the children that it has waited for (`proc_pid_stat(5)`, fields 14 to 17).
+/// The time of a process and of the children that it has waited for (`proc_pid_stat(5)`, fields 14
+/// to 17).
 fn ticks_of(pid: u32) -> Outcome<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The second field is the program's name in parentheses, and may have spaces.

@@ -1,7 +1,8 @@
 //! `redis-benchmark`, which sends the driver's own renewals as fast as the server answers them.
 //!
-//! It sends the same command again and again, and a renewal with the same number writes nothing. So it calls the same
-//! script with one comparison changed: that one takes the same number again, and does as much as for a higher one.
+//! It sends the same command again and again, and a renewal with the same number writes nothing. So
+//! it calls the same script with one comparison changed: that one takes the same number again, and
+//! does as much as for a higher one.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -73,8 +74,9 @@ impl Renewal {
         Err(format!("the server received no renewal within {within:?}").into())
     }
 
-    /// As many renewals a call, of the leases of all these elections. Each of them becomes a copy of one that the call
-    /// renews, since `redis-benchmark` draws numbers for keys, but not the holders that belong to them.
+    /// As many renewals a call, of the leases of all these elections. Each of them becomes a copy
+    /// of one that the call renews, since `redis-benchmark` draws numbers for keys, but not the
+    /// holders that belong to them.
     pub(crate) fn of_all(&self, port: u16, elections: usize) -> Outcome<Self> {
         // The last key is the past's.
         let (keys, leases) = (self.keys()?, self.keys()? - 1);
@@ -115,7 +117,8 @@ impl Renewal {
         Ok(word.ok_or_else(|| format!("the renewal has no text as its word {place}"))?)
     }
 
-    /// The rate of this renewal over one connection, at the best depth of its pipeline; that many calls each.
+    /// The rate of this renewal over one connection, at the best depth of its pipeline; that many
+    /// calls each.
     ///
     /// # Errors
     /// If the server did not carry them out: the lease is another tenure's.
@@ -150,7 +153,8 @@ impl Renewal {
         }
         let output = command.arg("--csv").args(&self.words).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // Columns: the command, the calls a second, then latencies. The command has no comma between quotes.
+        // Columns: the command, the calls a second, then latencies. The command has no comma
+        // between quotes.
         let last = text.lines().last().unwrap_or_default();
         let second = last.split("\",\"").nth(1).and_then(|column| column.parse().ok());
         Ok(second.ok_or_else(|| format!("redis-benchmark printed {text:?}"))?)

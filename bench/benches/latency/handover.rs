@@ -72,7 +72,8 @@ impl Place {
         leader.elected().await?;
         let standby = self.standby(&key, config).await?;
         let elected = elected(&standby);
-        // A first renewal may come up to an interval early, since renewals are spread: then the look after it is late.
+        // A first renewal may come up to an interval early, since renewals are spread: then the
+        // look after it is late.
         tokio::time::sleep(2 * config.renew_interval()).await;
         driving.abort();
         // What was on its way has arrived by then.

@@ -1,16 +1,17 @@
-//! How long the requests of a candidate take on each store, a handover, and a takeover after a crash, on this machine and
-//! servers of its own.
+//! How long the requests of a candidate take on each store, a handover, and a takeover after a
+//! crash, on this machine and servers of its own.
 //!
 //! ```text
 //! cargo bench -p tenure-bench --features etcd --bench latency
 //! ```
 //!
-//! An acquire of a vacant lease and a renewal are timed one by one, one after the other, as `Store::call` without a driver.
-//! A handover is measured from the call of `stop()` on the leader, or of `hand_over()` to the successor's name, to the
-//! successor's election, at default settings. A
-//! crash is a driver that is dropped; the takeover is measured from a TTL after the last renewal, by the store's clock, of
-//! a leader that has renewed more than once. With `--beside 10000`, the leader's driver leads so many other elections
-//! meanwhile, and the successor's driver waits in all of them.
+//! An acquire of a vacant lease and a renewal are timed one by one, one after the other, as
+//! `Store::call` without a driver. A handover is measured from the call of `stop()` on the leader,
+//! or of `hand_over()` to the successor's name, to the successor's election, at default settings. A
+//! crash is a driver that is dropped; the takeover is measured from a TTL after the last renewal,
+//! by the store's clock, of a leader that has renewed more than once. With `--beside 10000`, the
+//! leader's driver leads so many other elections meanwhile, and the successor's driver waits in all
+//! of them.
 
 #![allow(clippy::print_stdout, reason = "its table is what it is for")]
 

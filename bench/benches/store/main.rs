@@ -2,7 +2,8 @@
 //!
 //! Both sides send the same bytes over connections that were made the same way, in turns, to a
 //! `redis-server` of this benchmark's own; before anything is timed, the server's slow log is asked
-//! whether the commands really are the same. `raw` twice shows how much two equal sides differ here.
+//! whether the commands really are the same. `raw` twice shows how much two equal sides differ
+//! here.
 //!
 //! Not measured: a network (loopback hides little, so ratios are worse than anywhere else), and a
 //! runtime with several threads, whose wake-ups would drown what is compared.

@@ -27,8 +27,9 @@ pub(crate) async fn check<S: Store, C: Client>(
     }
 }
 
-/// The calls of scripts in a slow log, words by words. An entry is its number, its time, how long it
-/// took, the command, and whose it was; commands that the scripts give have entries of their own.
+/// The calls of scripts in a slow log, words by words. An entry is its number, its time, how long
+/// it took, the command, and whose it was; commands that the scripts give have entries of their
+/// own.
 fn commands(log: &Reply) -> Option<Vec<Vec<String>>> {
     let Reply::Array(entries) = log else { return None };
     let mut calls = Vec::new();

@@ -16,8 +16,8 @@ pub(crate) fn text(operation: Operation) -> &'static str {
     found.expect("every request has a script").1
 }
 
-/// The script's keys and arguments for the request of that operation, over a connection that has compared the server with
-/// the past.
+/// The script's keys and arguments for the request of that operation, over a connection that has
+/// compared the server with the past.
 pub(crate) fn words(
     operation: Operation,
     prefix: &str,

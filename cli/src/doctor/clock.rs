@@ -10,7 +10,8 @@ use super::report::Report;
 const APART_MOST: f64 = 2.0;
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// `ahead` is how far the store's clock is ahead, in seconds, and how long the answer took that told it.
+/// `ahead` is how far the store's clock is ahead, in seconds, and how long the answer took that
+/// told it.
 pub(super) fn check(ahead: Option<(f64, Duration)>, report: &mut Report) {
     let source = fs::read_to_string(SOURCE);
     let source = source.map_or_else(|_| "not known".to_owned(), |source| source.trim().to_owned());

@@ -1,4 +1,5 @@
-//! Every kind of finding, declared once: its name, how bad it is, what follows from it, and what to change.
+//! Every kind of finding, declared once: its name, how bad it is, what follows from it, and what to
+//! change.
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -47,7 +47,8 @@ async fn interface(kubernetes: &Kubernetes, report: &mut Report) {
     }
 }
 
-/// Whether the token may do that with each Lease of the namespace; `None` if the server does not say.
+/// Whether the token may do that with each Lease of the namespace; `None` if the server does not
+/// say.
 async fn is_allowed(kubernetes: &Kubernetes, verb: &str, report: &mut Report) -> Option<bool> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1",

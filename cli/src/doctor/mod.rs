@@ -8,8 +8,9 @@
 //! | `settings`, `round_trips`, `clock` | what holds for every store |
 //! | `redis`, `postgres`, `sqlite`, `kubernetes` | what a store of that kind says of itself |
 //!
-//! **Not guaranteed**: that a store without a finding works tomorrow, or for a user with other rights. The checks use
-//! the candidates' own configuration: run the command as they run, on the host that they run on.
+//! **Not guaranteed**: that a store without a finding works tomorrow, or for a user with other
+//! rights. The checks use the candidates' own configuration: run the command as they run, on the
+//! host that they run on.
 
 pub(crate) mod args;
 mod clock;

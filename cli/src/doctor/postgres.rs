@@ -43,7 +43,8 @@ pub(super) async fn check(postgres: &Postgres, again: &[AnyStore], report: &mut 
 async fn rows(postgres: &Postgres, query: &str, report: &mut Report) -> Vec<Vec<String>> {
     let mut answer = postgres.ask_server(query).await;
     if answer.as_ref().is_err_and(|error| errors::kind(error) == Kind::ConnectionBroken) {
-        // A request before this one was given up, and its connection with it. A query may be repeated.
+        // A request before this one was given up, and its connection with it. A query may be
+        // repeated.
         answer = postgres.ask_server(query).await;
     }
     answer.unwrap_or_else(|error| {

@@ -35,7 +35,8 @@ pub(super) fn check_configuration(redis: &Redis, config: &Config, report: &mut R
     }
 }
 
-/// The rights that a candidate needs, each with a command that changes nothing. The right to write (`+hset`) has none.
+/// The rights that a candidate needs, each with a command that changes nothing. The right to write
+/// (`+hset`) has none.
 const RIGHTS: [(&str, &[&str]); 7] = [
     ("~{prefix}:* +hmget", &["HMGET", PAST, "stamp"]),
     ("+hstrlen", &["HSTRLEN", PAST, "stamp"]),

@@ -1,9 +1,11 @@
 //! Every kind of request that candidates make, on an election of the doctor's own.
 //!
-//! A record outlives its lease, so the election is one of a few that are used again and again: no run leaves more than
-//! one record, and all runs together leave at most [`ELECTIONS`]. The lease is short, and is given back.
+//! A record outlives its lease, so the election is one of a few that are used again and again: no
+//! run leaves more than one record, and all runs together leave at most [`ELECTIONS`]. The lease is
+//! short, and is given back.
 //!
-//! **Not guaranteed**: that another key of the same store works. A record of an election can be damaged for itself.
+//! **Not guaranteed**: that another key of the same store works. A record of an election can be
+//! damaged for itself.
 
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,5 @@
-//! Settings in variables: names that nothing reads, values that are refused, variables without effect.
+//! Settings in variables: names that nothing reads, values that are refused, variables without
+//! effect.
 
 use std::env;
 
@@ -14,7 +15,8 @@ const OF_THE_COMMAND: [&str; 1] = ["TENURE_TOKEN"];
 /// What a misspelt name has in common with the right one.
 const ALIKE: f64 = 0.85;
 
-/// Checks the variables, and returns the settings of candidates: the default ones if theirs are refused.
+/// Checks the variables, and returns the settings of candidates: the default ones if theirs are
+/// refused.
 pub(super) fn check(at: &At, store: &AnyStore, report: &mut Report) -> Config {
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut names: Vec<_> = names.filter(|name| name.starts_with("TENURE_")).collect();

@@ -1,6 +1,7 @@
 //! The file of SQLite and its surroundings.
 //!
-//! The file itself is read before the store opens it: a process that closes a file loses its locks on it.
+//! The file itself is read before the store opens it: a process that closes a file loses its locks
+//! on it.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -8,8 +8,8 @@ use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
 use tenure::Instant;
 
-/// SIGKILL by the kernel at an instant of the boot clock, also if this process is stopped by then. It is not
-/// inherited by children.
+/// SIGKILL by the kernel at an instant of the boot clock, also if this process is stopped by then.
+/// It is not inherited by children.
 pub(super) struct KernelTimer(Timer);
 
 impl KernelTimer {

@@ -1,8 +1,9 @@
 //! What the guard does, as a state machine without clock, processes and sockets.
 //!
-//! **Guarantee**: from the spawn of the command until its group is empty, a timer of the kernel is armed for
-//! `hard_at`; the group is killed by the first wake-up at or after `kill_at`; a group that was asked to end is never
-//! let go on; no second command starts before the first one's group is empty.
+//! **Guarantee**: from the spawn of the command until its group is empty, a timer of the kernel is
+//! armed for `hard_at`; the group is killed by the first wake-up at or after `kill_at`; a group
+//! that was asked to end is never let go on; no second command starts before the first one's group
+//! is empty.
 //!
 //! **Not guaranteed**: that the guard wakes up. The kernel's timer is for that.
 
@@ -280,23 +281,25 @@ impl Machine {
         vec![Action::Kill]
     }
 
-    /// Nothing may outlive the tenure, so the rest of the group is killed. That comes before the reaping: as long as
-    /// the process is not reaped, no other group can have its number.
+    /// Nothing may outlive the tenure, so the rest of the group is killed. That comes before the
+    /// reaping: as long as the process is not reaped, no other group can have its number.
     fn leader_exited(&mut self, ending: Ending) -> Vec<Action> {
         self.state = State::Emptying;
         vec![Action::Report(Report::Exited(ending)), Action::Kill, Action::Reap]
     }
 }
 
-/// Moves the timer, unless the new deadline is over: then the guard kills by itself, and the timer would kill it first.
+/// Moves the timer, unless the new deadline is over: then the guard kills by itself, and the timer
+/// would kill it first.
 fn armed(now: Instant, until: Deadlines, due: Vec<Action>) -> Vec<Action> {
     if now >= until.kill_at { due } else { [vec![Action::Arm(until.hard_at)], due].concat() }
 }
 
-/// The deadlines of a group that must be gone before `lease_end`, and is asked to end `grace` before it is killed.
+/// The deadlines of a group that must be gone before `lease_end`, and is asked to end `grace`
+/// before it is killed.
 ///
-/// Half of what is left between `kill_at` and the lease's end is for a guard that is late, the other half for the
-/// kernel.
+/// Half of what is left between `kill_at` and the lease's end is for a guard that is late, the
+/// other half for the kernel.
 pub(crate) fn deadlines(lease_end: Instant, margin: Duration, grace: Duration) -> Deadlines {
     let before_end = |time: Duration| {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -1,7 +1,8 @@
-//! What the supervisor and its guard tell each other: lines of text over a pair of sockets, in order.
+//! What the supervisor and its guard tell each other: lines of text over a pair of sockets, in
+//! order.
 //!
-//! The command, its environment and its key are not among them: the guard has them from its own start, so that every
-//! message is short and fits into the socket's buffer.
+//! The command, its environment and its key are not among them: the guard has them from its own
+//! start, so that every message is short and fits into the socket's buffer.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ pub(crate) struct Deadlines {
     pub(crate) term_at: Instant,
     /// The guard kills the group (SIGKILL).
     pub(crate) kill_at: Instant,
-    /// The kernel kills the guard, if the guard has not disarmed the timer by then: a guard that is paused.
+    /// The kernel kills the guard, if the guard has not disarmed the timer by then: a guard that is
+    /// paused.
     pub(crate) hard_at: Instant,
 }
 

@@ -1,8 +1,9 @@
 //! The guard: the parent of the command, which kills the command's group in time.
 //!
-//! **Problem**: the process that renews the lease may be paused or killed. Then it can't end the command, and another
-//! host may lead before it runs again. So this second process of the same program knows nothing but the deadlines,
-//! which it learns with each renewal, and the end of its socket, which is the end of the supervisor.
+//! **Problem**: the process that renews the lease may be paused or killed. Then it can't end the
+//! command, and another host may lead before it runs again. So this second process of the same
+//! program knows nothing but the deadlines, which it learns with each renewal, and the end of its
+//! socket, which is the end of the supervisor.
 //!
 //! | what is paused or killed | what ends the command, and when |
 //! |---|---|
@@ -14,9 +15,9 @@
 //! | both are paused | the kernel kills the guard at `hard_at`; its child dies by the parent's death signal |
 //! | the guard is paused or killed between spawn and report | as above: the shim has its death signal before the command runs |
 //!
-//! **Not guaranteed**: that grandchildren end in time if supervisor and guard are paused or killed together, and that
-//! processes end which have a death signal no more (programs with setuid or file capabilities) or whose kill the kernel
-//! delays (uninterruptible sleep).
+//! **Not guaranteed**: that grandchildren end in time if supervisor and guard are paused or killed
+//! together, and that processes end which have a death signal no more (programs with setuid or file
+//! capabilities) or whose kill the kernel delays (uninterruptible sleep).
 
 mod kernel_timer;
 mod machine;

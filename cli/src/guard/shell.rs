@@ -64,7 +64,8 @@ impl<'a> Shell<'a> {
     fn new(command: &'a [OsString]) -> io::Result<Option<Self>> {
         // The file's name would be "exe" in lists of processes.
         let _ = set_name(c"tenure-guard");
-        // Signals for whole groups of processes, such as those of a terminal, are the supervisor's to forward.
+        // Signals for whole groups of processes, such as those of a terminal, are the supervisor's
+        // to forward.
         SigSet::all().thread_block()?;
         set_child_subreaper(true)?;
         let supervisor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -88,8 +89,8 @@ impl<'a> Shell<'a> {
 
     fn run(&mut self) -> io::Result<()> {
         while !self.over {
-            // What was said counts before what the clock says: a renewal that lay here while this process was paused
-            // holds.
+            // What was said counts before what the clock says: a renewal that lay here while this
+            // process was paused holds.
             self.read_orders()?;
             self.look_at_children()?;
             self.feed(Input::Wake)?;
@@ -213,7 +214,8 @@ impl<'a> Shell<'a> {
         i32::try_from(shim.id()).map_err(io::Error::other)
     }
 
-    /// A supervisor that does not read is paused or gone, and learns the rest by the end of this process.
+    /// A supervisor that does not read is paused or gone, and learns the rest by the end of this
+    /// process.
     fn report(&mut self, report: Report) {
         if let Some(supervisor) = &mut self.supervisor {
             let _ = supervisor.write_all(report.line().as_bytes());
@@ -225,7 +227,8 @@ impl<'a> Shell<'a> {
             self.pause = (self.pause * 2).min(PAUSE_MOST);
             Some(self.pause)
         } else {
-            // The system's own wait stops in a suspend, and the boot clock does not: no longer than a second.
+            // The system's own wait stops in a suspend, and the boot clock does not: no longer than
+            // a second.
             let deadline = self.machine.deadline();
             deadline.map(|at| at.since(TokioRuntime.now()).min(Duration::from_secs(1)))
         };
@@ -246,7 +249,8 @@ fn reap(process: Pid) -> io::Result<()> {
     }
 }
 
-/// The command's standard input, which the supervisor sends first: this process's own one is the socket.
+/// The command's standard input, which the supervisor sends first: this process's own one is the
+/// socket.
 fn receive_input(supervisor: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -15,8 +15,8 @@ use nix::unistd::{Pid, getpid, getppid, tcsetpgrp};
 pub(crate) fn main(arguments: &[OsString]) -> u8 {
     let [guard, place, command, rest @ ..] = arguments else { return FAILED };
     let guard = guard.to_str().and_then(|number| number.parse().ok()).map(Pid::from_raw);
-    // In that order: a guard that has died before is no parent any more, and one that dies later takes the command
-    // along.
+    // In that order: a guard that has died before is no parent any more, and one that dies later
+    // takes the command along.
     if set_pdeathsig(Signal::SIGKILL).is_err() || Some(getppid()) != guard {
         return FAILED;
     }

@@ -1,7 +1,7 @@
 //! Killing everything that a command has started and that its group's end has left.
 //!
-//! Guard and supervisor are subreapers: what a dead process has left becomes their child, also if it has left the
-//! group. So all descendants can be found, level by level, until no child is left.
+//! Guard and supervisor are subreapers: what a dead process has left becomes their child, also if
+//! it has left the group. So all descendants can be found, level by level, until no child is left.
 
 use std::fs;
 use std::io;
@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-/// Kills and reaps all children of this process; true once there is none. Their own children are found by the next
-/// call.
+/// Kills and reaps all children of this process; true once there is none. Their own children are
+/// found by the next call.
 pub(crate) fn sweep() -> bool {
     if reap_all() {
         return true;

@@ -20,8 +20,9 @@ pub(super) fn own_file() -> Result<AnyStore, Failure> {
         ))
     };
     make_folder(&file).map_err(failed)?;
-    // The file of one user on one host is new once. A wait for leaders that a lost file might have had would be the
-    // first thing that a new user sees; the page says that the file must not be deleted under a command.
+    // The file of one user on one host is new once. A wait for leaders that a lost file might have
+    // had would be the first thing that a new user sees; the page says that the file must not be
+    // deleted under a command.
     Ok(AnyStore::new(Sqlite::new(SqliteConfig::new(file).trust_empty_store(true))))
 }
 

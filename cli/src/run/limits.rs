@@ -9,11 +9,12 @@ use crate::guard::{Deadlines, deadlines};
 
 /// The times of one candidate that decide when its command ends.
 ///
-/// **Why the command is gone in time**: while a tenure holds, and while its work drains, no other candidate can be
-/// granted the lease before [`Tenure::drain_until`](tenure::Tenure::drain_until), by this host's boot clock, under
-/// the assumption on the rates of clocks that the library states. `kill_at` is a stop margin before that (while the
-/// tenure holds, it is the end of the claim), and `hard_at` half a margin. All of them are instants of that clock,
-/// and don't move by themselves: a guard that is told a deadline needs to know nothing else.
+/// **Why the command is gone in time**: while a tenure holds, and while its work drains, no other
+/// candidate can be granted the lease before [`Tenure::drain_until`](tenure::Tenure::drain_until),
+/// by this host's boot clock, under the assumption on the rates of clocks that the library states.
+/// `kill_at` is a stop margin before that (while the tenure holds, it is the end of the claim), and
+/// `hard_at` half a margin. All of them are instants of that clock, and don't move by themselves: a
+/// guard that is told a deadline needs to know nothing else.
 ///
 /// **Not guaranteed**: that the kernel carries out a kill within half a stop margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,8 @@ impl Limits {
                  TENURE_STOP_MARGIN to {MARGIN_LEAST:?}, or a longer TENURE_TTL"
             )));
         }
-        // A healthy leader renews long before it must. The command is asked to end once two attempts have failed.
+        // A healthy leader renews long before it must. The command is asked to end once two
+        // attempts have failed.
         let (_, longest_retry) = config.retry();
         let patience = config.renew_interval() + (config.request_timeout() + longest_retry) * 2;
         let left = config.validity().saturating_sub(patience);
@@ -49,7 +51,8 @@ impl Limits {
         deadlines(lease_end, self.margin, self.grace)
     }
 
-    /// When the supervisor kills a group that the guard has not killed: before the kernel kills the guard.
+    /// When the supervisor kills a group that the guard has not killed: before the kernel kills the
+    /// guard.
     pub(super) fn guard_is_late_at(self, until: Deadlines) -> Instant {
         until.kill_at + self.margin / 4
     }

@@ -76,8 +76,8 @@ impl Guard {
         })
     }
 
-    /// Tells it to the guard. A guard that has not read for so long that the socket is full is paused, or gone: the
-    /// kernel kills it at the deadline that it knows.
+    /// Tells it to the guard. A guard that has not read for so long that the socket is full is
+    /// paused, or gone: the kernel kills it at the deadline that it knows.
     pub(super) fn order(&self, order: Order) {
         let _ = self.socket.try_write(order.line().as_bytes());
     }
@@ -141,8 +141,8 @@ impl Guard {
 
     /// Kills the guard and everything that it has started, and waits until nothing of it is left.
     ///
-    /// Once the guard is dead, its children are this process's, those that have left the group too. So no other guard
-    /// may be there: it would be killed too.
+    /// Once the guard is dead, its children are this process's, those that have left the group too.
+    /// So no other guard may be there: it would be killed too.
     pub(super) async fn destroy(&mut self) {
         // What it has said may be that its group is another one's by now.
         self.read();
@@ -180,8 +180,8 @@ fn is_ours(name: &OsStr) -> bool {
 }
 
 fn has_ended(guard: Pid) -> bool {
-    // In a container, orphans of all kinds become children of the first process. Elsewhere, other children than the
-    // guard are those of libraries, which wait for them.
+    // In a container, orphans of all kinds become children of the first process. Elsewhere, other
+    // children than the guard are those of libraries, which wait for them.
     if getpid().as_raw() == 1 {
         reap_orphans(Some(guard));
     }
@@ -191,7 +191,8 @@ fn has_ended(guard: Pid) -> bool {
     }
 }
 
-/// Reaps children of this process that have ended, until none is left or the next one is that child.
+/// Reaps children of this process that have ended, until none is left or the next one is that
+/// child.
 pub(crate) fn reap_orphans(except: Option<Pid>) {
     let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
     while let Ok(status) = waitid(Id::All, ended | WaitPidFlag::WNOWAIT) {

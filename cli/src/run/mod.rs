@@ -1,7 +1,8 @@
 //! `tenure run`: the supervisor.
 //!
-//! It takes part in the election, tells its guard the deadlines with each renewal, and gives the lease back only when
-//! nothing of the command is left. Killing in time does not rest on it: see [`guard`](crate::guard).
+//! It takes part in the election, tells its guard the deadlines with each renewal, and gives the
+//! lease back only when nothing of the command is left. Killing in time does not rest on it: see
+//! [`guard`](crate::guard).
 
 mod limits;
 mod link;
@@ -37,7 +38,8 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
         None => builder,
     };
     let config = *builder.chosen_config();
-    // What the store makes of it. Settings that it refuses are reported at the start of the candidate.
+    // What the store makes of it. Settings that it refuses are reported at the start of the
+    // candidate.
     let config = config.with_granularity(coarseness.max(config.granularity())).unwrap_or(config);
     let limits = Limits::new(&config, options.stop_grace)?;
     let terminal = Terminal::new().map_err(Failure::system)?;
@@ -158,7 +160,8 @@ impl Supervisor {
                     tracing::warn!(
                         "the command was ended, since the lead was lost; it starts again with the next lead"
                     );
-                    // A lead that was only about to be lost is given back. If it can't be, it ends by itself.
+                    // A lead that was only about to be lost is given back. If it can't be, it ends
+                    // by itself.
                     if self.candidate.is_leader() {
                         let _ = self.candidate.resign().await;
                     }
@@ -197,7 +200,8 @@ impl Supervisor {
     /// Runs the command under the tenure; nothing of it is left afterwards.
     async fn lead(&mut self, tenure: Tenure) -> Result<End, Failure> {
         let (candidate, mut end) = (self.candidate.clone(), None);
-        // Its own answer is only whether the tenure was current at the end. A command that has ended by itself is done.
+        // Its own answer is only whether the tenure was current at the end. A command that has
+        // ended by itself is done.
         let _ = candidate
             .run_if_leader(async |tenure| {
                 end = self.run_under(&tenure).await;
@@ -228,8 +232,8 @@ impl Supervisor {
 
     /// Gives back what is held. Another signal ends that: then the lease ends by itself.
     async fn leave(&mut self) {
-        // Nothing of a command is left here; if something were, it would end before the lease does. The guard is
-        // reaped, since in a container no other process may do it.
+        // Nothing of a command is left here; if something were, it would end before the lease does.
+        // The guard is reaped, since in a container no other process may do it.
         let _ = tokio::time::timeout(GUARD_ENDS_WITHIN, self.guard.destroy()).await;
         tokio::select! {
             biased;

@@ -8,8 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::guard::CONT;
 
-/// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process was started to ignore, as by
-/// `nohup`: the command ignores them too.
+/// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process
+/// was started to ignore, as by `nohup`: the command ignores them too.
 pub(crate) struct Signals(Vec<(SignalKind, Signal)>);
 
 impl Signals {
@@ -48,7 +48,8 @@ impl Signals {
     }
 }
 
-/// Whether a signal asks this process to end, as opposed to those that only have a meaning for the command.
+/// Whether a signal asks this process to end, as opposed to those that only have a meaning for the
+/// command.
 pub(crate) fn asks_to_end(kind: SignalKind) -> bool {
     let only_for_commands =
         [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::from_raw(CONT)];

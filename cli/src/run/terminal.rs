@@ -1,7 +1,7 @@
 //! The terminal, of which one group of processes at a time is in the foreground.
 //!
-//! The command's group is in the foreground while it runs, if this process's own was: so the command reads what is
-//! typed, and Ctrl-C and Ctrl-Z reach the command alone.
+//! The command's group is in the foreground while it runs, if this process's own was: so the
+//! command reads what is typed, and Ctrl-C and Ctrl-Z reach the command alone.
 
 use std::io::{self, IsTerminal};
 
@@ -15,8 +15,8 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Before any other thread starts: a background process that sets the foreground group is stopped, unless it blocks
-    /// this signal.
+    /// Before any other thread starts: a background process that sets the foreground group is
+    /// stopped, unless it blocks this signal.
     pub(super) fn new() -> nix::Result<Self> {
         SigSet::from(Signal::SIGTTOU).thread_block()?;
         Ok(Self { given: false })
@@ -36,7 +36,8 @@ impl Terminal {
         }
     }
 
-    /// Stops this process, as the command was stopped, so that the shell goes on. Ends when this process is continued.
+    /// Stops this process, as the command was stopped, so that the shell goes on. Ends when this
+    /// process is continued.
     ///
     /// The lease is not renewed meanwhile: the guard kills the command when it ends.
     pub(super) fn stop_with_the_command(&mut self) {
@@ -47,7 +48,8 @@ impl Terminal {
         }
     }
 
-    /// This process was continued: by `fg` in the foreground, where its command belongs too, or by `bg`.
+    /// This process was continued: by `fg` in the foreground, where its command belongs too, or by
+    /// `bg`.
     pub(super) fn continue_with_the_command(&mut self, group: i32) {
         if io::stdin().is_terminal() && is_foreground() {
             self.given = tcsetpgrp(io::stdin(), Pid::from_raw(group)).is_ok();

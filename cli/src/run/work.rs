@@ -35,10 +35,11 @@ struct Progress {
 }
 
 impl Supervisor {
-    /// Runs the command under that tenure. Ends when nothing of the command is left. If the future is dropped before,
-    /// or yields nothing, the guard and what it has started must be destroyed.
+    /// Runs the command under that tenure. Ends when nothing of the command is left. If the future
+    /// is dropped before, or yields nothing, the guard and what it has started must be destroyed.
     ///
-    /// The library polls it while no other candidate can lead, and gives the lease back only after it.
+    /// The library polls it while no other candidate can lead, and gives the lease back only after
+    /// it.
     pub(super) async fn run_under(&mut self, tenure: &Tenure) -> Option<End> {
         let mut events = self.candidate.events();
         let mut progress = Progress::default();

@@ -11,9 +11,10 @@ use crate::health::not_ready;
 
 /// The candidate, and what was answered of it.
 ///
-/// **Guarantee**: from the moment when an answer is computed, and for the validity in it, no other candidate leads,
-/// under the assumptions of the library. For a claim that runs out, that is the claim itself. For a lead that is given
-/// back or handed over, [`keep_promises`](Self::keep_promises) delays that.
+/// **Guarantee**: from the moment when an answer is computed, and for the validity in it, no other
+/// candidate leads, under the assumptions of the library. For a claim that runs out, that is the
+/// claim itself. For a lead that is given back or handed over,
+/// [`keep_promises`](Self::keep_promises) delays that.
 ///
 /// **Not guaranteed**: anything after that time, or if the store loses the lease and says so.
 #[derive(Debug)]
@@ -57,8 +58,8 @@ impl Answers {
         };
         let valid_ms = u64::try_from(valid.as_millis()).unwrap_or(u64::MAX);
         if valid_ms > 0 {
-            // The clock is read after the health, so the promise is never shorter than the answer. No tenure ends in
-            // between: its end is noted on this thread, too.
+            // The clock is read after the health, so the promise is never shorter than the answer.
+            // No tenure ends in between: its end is noted on this thread, too.
             let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
             *promised = (*promised).max(TokioRuntime.now() + valid);
         }
@@ -82,8 +83,8 @@ impl Answers {
         not_ready(&self.candidate.health(), self.ttl)
     }
 
-    /// The leader's work: it ends once the tenure is over and no answer may be relied on any more. Until then, the
-    /// library keeps the lease.
+    /// The leader's work: it ends once the tenure is over and no answer may be relied on any more.
+    /// Until then, the library keeps the lease.
     pub(super) async fn keep_promises(&self, tenure: Tenure) {
         tenure.ended().await;
         // No answer has this lead in it from here on.

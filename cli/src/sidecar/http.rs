@@ -1,8 +1,9 @@
 //! The sidecar's server: HTTP/1.1, one request for each connection.
 //!
-//! The thread that answers renews the lease too. So all that a client could do to it has a bound: how many connections
-//! are open, how long each lasts, and how much is read from it. One request for each connection makes these bounds
-//! few; a new connection on the same host takes less than a millisecond.
+//! The thread that answers renews the lease too. So all that a client could do to it has a bound:
+//! how many connections are open, how long each lasts, and how much is read from it. One request
+//! for each connection makes these bounds few; a new connection on the same host takes less than a
+//! millisecond.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,7 +26,8 @@ use super::answers::Answers;
 const CONNECTIONS_MOST: usize = 64;
 /// From the beginning of a connection to its end.
 const CONNECTION_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// Of the request's line and headers, in bytes; the least that hyper takes. A request's body is not read.
+/// Of the request's line and headers, in bytes; the least that hyper takes. A request's body is not
+/// read.
 const REQUEST_MOST: usize = 8 * 1024;
 /// After a connection that could not be accepted, as while the process has no free file descriptor.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

@@ -1,7 +1,8 @@
 //! `tenure sidecar`: takes part in an election, and says over HTTP whether it leads.
 //!
-//! For programs in any language beside it, such as another container of a pod. An answer is older when it is read than
-//! when it was computed, so it says for how long a reader may rely on it: [`answers`] has the guarantee.
+//! For programs in any language beside it, such as another container of a pod. An answer is older
+//! when it is read than when it was computed, so it says for how long a reader may rely on it:
+//! [`answers`] has the guarantee.
 
 mod answers;
 mod http;
@@ -56,8 +57,8 @@ pub(crate) async fn sidecar(options: &Sidecar) -> Result<u8, Failure> {
     }
 }
 
-/// For how long an answer may be relied on. Beyond the time that the library gives to work after a tenure, a handover
-/// would break the promise.
+/// For how long an answer may be relied on. Beyond the time that the library gives to work after a
+/// tenure, a handover would break the promise.
 fn valid_for(chosen: Option<Duration>, config: &Config) -> Result<Duration, Failure> {
     let most = config.drain_bound().min(VALID_FOR_MOST);
     let time = chosen.unwrap_or(VALID_FOR.min(most));
@@ -143,7 +144,8 @@ async fn end_signal(signals: &mut Signals) -> SignalKind {
     }
 }
 
-/// As the first process of a container, it has the orphans of those that are started in it later, such as probes.
+/// As the first process of a container, it has the orphans of those that are started in it later,
+/// such as probes.
 async fn reap() -> Failure {
     if getpid().as_raw() != 1 {
         return std::future::pending().await;

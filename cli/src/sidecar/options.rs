@@ -24,10 +24,11 @@ pub(crate) struct Sidecar {
     /// There is no login. An address that is not of this host alone causes a warning.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8406")]
     pub(crate) listen: SocketAddr,
-    /// For how long a reader may rely on an answer, at most [default: 2s, or the drain bound if that is shorter].
+    /// For how long a reader may rely on an answer, at most [default: 2s, or the drain bound if
+    /// that is shorter].
     ///
-    /// A lead is given back only when that is over: a handover, and the end of tenure, take up to that time after the
-    /// last answer that had the lead in it.
+    /// A lead is given back only when that is over: a handover, and the end of tenure, take up to
+    /// that time after the last answer that had the lead in it.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) valid_for: Option<Duration>,
     /// Say more: when this host leads, and why not.

@@ -1,4 +1,5 @@
-//! `tenure` as the first process of a container, which is a namespace of processes here; and what ops/ has for images.
+//! `tenure` as the first process of a container, which is a namespace of processes here; and what
+//! ops/ has for images.
 
 use std::fs;
 use std::path::Path;
@@ -145,7 +146,8 @@ fn file(path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The container `tenure` of the manifest: its arguments and its probes, with a store of the test's.
+/// The container `tenure` of the manifest: its arguments and its probes, with a store of the
+/// test's.
 #[test]
 fn the_sidecar_of_the_manifest_answers_its_probes() {
     let manifest = file("ops/kubernetes/sidecar.yaml");
@@ -156,7 +158,8 @@ fn the_sidecar_of_the_manifest_answers_its_probes() {
     let container = containers.iter().find(|one| one["name"] == "tenure").unwrap();
     let arguments = container["args"].as_array().unwrap();
     let arguments: Vec<&str> = arguments.iter().map(|one| one.as_str().unwrap()).collect();
-    // The probes ask at the port that it listens on, and by an address that is not of the pod alone.
+    // The probes ask at the port that it listens on, and by an address that is not of the pod
+    // alone.
     assert!(arguments.contains(&"0.0.0.0:8406"), "{arguments:?}");
     assert_eq!(container["ports"][0]["containerPort"], 8406);
     let free = arguments.iter().map(|one| if *one == "0.0.0.0:8406" { "0.0.0.0:0" } else { one });
@@ -179,7 +182,8 @@ fn the_sidecar_of_the_manifest_answers_its_probes() {
     assert_eq!(sidecar.host.ends(), Some(143));
 }
 
-/// Docker is not needed: what the file names exists here, and its last line is a command line of `tenure`.
+/// Docker is not needed: what the file names exists here, and its last line is a command line of
+/// `tenure`.
 #[test]
 fn the_image_has_the_command() {
     let text = file("ops/docker/Dockerfile");

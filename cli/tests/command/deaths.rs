@@ -1,8 +1,8 @@
-//! The supervisor, the guard and the command are killed and paused, each alone and together: nothing of a command is
-//! alive when another host's command starts.
+//! The supervisor, the guard and the command are killed and paused, each alone and together:
+//! nothing of a command is alive when another host's command starts.
 //!
-//! `TENURE_TRIALS=1000 cargo test -p tenure-cli --test command -- deaths::trials --nocapture` makes more trials of
-//! each store.
+//! `TENURE_TRIALS=1000 cargo test -p tenure-cli --test command -- deaths::trials --nocapture` makes
+//! more trials of each store.
 
 use std::thread;
 use std::time::Duration;
@@ -51,7 +51,8 @@ enum Fate {
     PausedFor(Duration),
 }
 
-/// One trial of an election whose hosts run that kind of command: the next host's command has begun when it ends.
+/// One trial of an election whose hosts run that kind of command: the next host's command has begun
+/// when it ends.
 fn strike(election: &Election, leader: &Line, victims: &[i32], fate: Fate) -> Line {
     let signal = match fate {
         Fate::Killed => Signal::SIGKILL,
@@ -62,8 +63,8 @@ fn strike(election: &Election, leader: &Line, victims: &[i32], fate: Fate) -> Li
     }
     let go_on = || victims.iter().for_each(|process| send(*process, Signal::SIGCONT));
     if let Fate::Paused = fate {
-        // A process that was paused in the middle of a write keeps the file of SQLite locked. Progress is demanded
-        // once that is over.
+        // A process that was paused in the middle of a write keeps the file of SQLite locked.
+        // Progress is demanded once that is over.
         if !election.journal.is_led_after(leader.token, TTL * 5) {
             go_on();
         }
@@ -81,8 +82,9 @@ fn strike(election: &Election, leader: &Line, victims: &[i32], fate: Fate) -> Li
     election.journal.leads_after(leader.token)
 }
 
-/// The first command of an election of two hosts. The guard needs several turns to find and kill what has detached itself,
-/// and the machine may be busy: so the stop margin, a tenth of the TTL, is 400 ms.
+/// The first command of an election of two hosts. The guard needs several turns to find and kill
+/// what has detached itself, and the machine may be busy: so the stop margin, a tenth of the TTL,
+/// is 400 ms.
 fn led(kind: &[&str]) -> (Election, Vec<Host>, Line) {
     let mut election = Election::in_a_file();
     election.ttl = TTL * 2;
@@ -175,7 +177,8 @@ fn a_paused_command_keeps_the_lead() {
     assert_eq!(election.journal.begins("main").len(), 1);
 }
 
-/// A guard or a supervisor that dies before its command has begun, or just then, leaves nothing behind.
+/// A guard or a supervisor that dies before its command has begun, or just then, leaves nothing
+/// behind.
 #[test]
 fn deaths_at_the_start_leave_nothing() {
     let election = Election::in_a_file();
@@ -191,8 +194,8 @@ fn deaths_at_the_start_leave_nothing() {
         }
         let other = election.host(&[]);
         token = election.journal.leads_after(token).token;
-        // Forks may outlive a guard and a supervisor that are killed together, so the supervisor of a guard that was
-        // killed ends by itself.
+        // Forks may outlive a guard and a supervisor that are killed together, so the supervisor of
+        // a guard that was killed ends by itself.
         host.signal(Signal::SIGTERM);
         host.ends();
         drop(other);
@@ -249,7 +252,8 @@ fn trials(election: &Election) {
             // That costs no lead, so there is no next one to wait for.
             continue;
         }
-        // The last one may be about to end still: a host that was paused finds out what it has lost.
+        // The last one may be about to end still: a host that was paused finds out what it has
+        // lost.
         let mut found = None;
         wait_until("a host that leads", || {
             leader = election.journal.leads_after(0);

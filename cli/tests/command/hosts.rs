@@ -25,7 +25,8 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// The command, with this place for the user's own file, and no setting of the test's environment.
+    /// The command, with this place for the user's own file, and no setting of the test's
+    /// environment.
     pub(crate) fn tenure(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let ours = |name: &String| name.starts_with("TENURE_");

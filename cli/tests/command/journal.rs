@@ -96,7 +96,8 @@ impl Journal {
         all.filter(|process| lives(*process)).collect()
     }
 
-    /// What was alive when the command of a later tenure began, or wrote afterwards: roles, and how often.
+    /// What was alive when the command of a later tenure began, or wrote afterwards: roles, and how
+    /// often.
     pub(crate) fn overlaps(&self) -> BTreeMap<String, usize> {
         let lines = self.lines();
         let mut found = BTreeMap::new();
@@ -118,7 +119,8 @@ impl Journal {
         found
     }
 
-    /// Nothing of a command was alive beside the command of a later tenure, and there were so many tenures.
+    /// Nothing of a command was alive beside the command of a later tenure, and there were so many
+    /// tenures.
     pub(crate) fn assert_excluded(&self, tenures: usize) {
         assert_eq!(self.overlaps(), BTreeMap::new());
         let begun = self.begins("main").len();

@@ -8,7 +8,8 @@ fn url(server: &PostgresServer, role: &str) -> String {
     format!("postgres://{role}@127.0.0.1:{}/postgres", server.port())
 }
 
-/// A role without any right of its own leads after the owner has applied the statements, and not before.
+/// A role without any right of its own leads after the owner has applied the statements, and not
+/// before.
 #[test]
 fn a_role_takes_part_after_a_migration_of_postgres() {
     let (place, server) = (Place::new(), PostgresServer::start().unwrap());

@@ -11,7 +11,8 @@ use tenure_servers::RedisServer;
 use super::hosts::{Host, Place, wait_until};
 use super::http::Sidecar;
 
-/// What each of them does, in the order in which they are run: the status, and a part of what it prints.
+/// What each of them does, in the order in which they are run: the status, and a part of what it
+/// prints.
 const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure run nightly -- ./job", 0, "job of nightly"),
     ("TENURE_STORE=redis://10.0.0.7:6379 tenure run nightly -- ./job", 0, "job of nightly"),

@@ -1,4 +1,5 @@
-//! `tenure sidecar` and its readers: paths, methods, addresses, and readers that are slow, many or rude.
+//! `tenure sidecar` and its readers: paths, methods, addresses, and readers that are slow, many or
+//! rude.
 
 use std::io::Write;
 use std::thread;

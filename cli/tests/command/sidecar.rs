@@ -165,7 +165,8 @@ fn an_answer_after_a_pause_claims_no_old_lead() {
     first.host.signal(Signal::SIGSTOP);
     wait_until("the pause", || is_stopped(first.host.id()));
     thread::sleep(Duration::from_secs(3));
-    // The kernel keeps the request until the process goes on: it is there before any timer or reply.
+    // The kernel keeps the request until the process goes on: it is there before any timer or
+    // reply.
     let asking = thread::scope(|scope| {
         let asking = scope.spawn(|| first.standing());
         thread::sleep(Duration::from_millis(200));

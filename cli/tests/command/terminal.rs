@@ -1,4 +1,5 @@
-//! A terminal, by `script` of util-linux: the command reads it, and Ctrl-C and Ctrl-Z reach the command.
+//! A terminal, by `script` of util-linux: the command reads it, and Ctrl-C and Ctrl-Z reach the
+//! command.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,7 +1,7 @@
 //! Requests leave when they are admitted: not before, and with what the candidate knows by then.
 //!
-//! The claim counts from the admission, and so does the request's timeout: a request may wait for other elections'
-//! requests in front of it, and that wait says nothing about the store.
+//! The claim counts from the admission, and so does the request's timeout: a request may wait for
+//! other elections' requests in front of it, and that wait says nothing about the store.
 
 use super::outbox::{Asked, Outgoing};
 use super::{
@@ -50,8 +50,8 @@ impl Candidate {
 
     /// Whether the campaign's next request is an acquire, and no look.
     ///
-    /// An acquire that can't be granted yet is a look that costs the store more: it is one only if the lease may be
-    /// vacant, or the store has to learn of a loss.
+    /// An acquire that can't be granted yet is a look that costs the store more: it is one only if
+    /// the lease may be vacant, or the store has to learn of a loss.
     pub(super) fn asks(&self, campaign: &Campaign) -> bool {
         if self.past.is_unreported() || !self.past.is_settled(&self.config, self.now) {
             return self.past.is_unreported();
@@ -70,7 +70,8 @@ impl Candidate {
         self.past.ready(&self.config).map_or(vacant, |settled| vacant.max(settled)) + defer
     }
 
-    /// The request that leaves now, of a candidate in which nothing has changed since its admission.
+    /// The request that leaves now, of a candidate in which nothing has changed since its
+    /// admission.
     pub(super) fn request(&self, id: RequestId, asked: Asked) -> Request {
         let stamp = self.past.watched(self.now);
         let quarantine = self.config.quarantine();

@@ -298,8 +298,8 @@ impl Candidate {
         }
     }
 
-    /// A reply to a request that was given up, or to a release beside a campaign. A grant of an abandoned campaign is
-    /// released once, so that other candidates need not wait for its end.
+    /// A reply to a request that was given up, or to a release beside a campaign. A grant of an
+    /// abandoned campaign is released once, so that other candidates need not wait for its end.
     pub(super) fn stray(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
         match result {
             Ok(Reply::Granted { token }) => {

@@ -40,8 +40,9 @@ impl Candidate {
         }
     }
 
-    /// Hands the lease back. A renewal that is still in flight can do no harm: after the release the store
-    /// refuses it, and before the release it extends the lease that the release then ends.
+    /// Hands the lease back. A renewal that is still in flight can do no harm: after the release
+    /// the store refuses it, and before the release it extends the lease that the release then
+    /// ends.
     pub(super) fn release(&mut self, tenure: Tenure, then: Plan) {
         let until = self.now + self.config.release_bound();
         self.advance_release(tenure, Attempt::due(self.now), until, then);
@@ -60,8 +61,8 @@ impl Candidate {
             attempt = self.store_failed(flight);
         }
         if self.now >= until {
-            // Nobody takes it before having watched it. If the store still has it once it answers again, and no other
-            // candidate has taken it, it is released then.
+            // Nobody takes it before having watched it. If the store still has it once it answers
+            // again, and no other candidate has taken it, it is released then.
             if then != Plan::Idle {
                 self.unwanted = Some(Unwanted { tenure, is_kept: false });
             }

@@ -26,7 +26,8 @@ use watch::{Answer, PastWatch};
 ///
 /// What a driver must do:
 ///
-/// - read the clock *after* the event that an input reports, and hand in the reading with the input;
+/// - read the clock *after* the event that an input reports, and hand in the reading with the
+///   input;
 /// - after each input, poll until `None`;
 /// - hand in [`Input::Admitted`] while a request is [`pending`](Self::pending) and may leave;
 /// - send each request no earlier than it was polled;
@@ -64,7 +65,8 @@ struct Abandoned {
     holder: HolderId,
 }
 
-/// A lease to give back: a grant of an abandoned campaign, or one whose release was not answered in time.
+/// A lease to give back: a grant of an abandoned campaign, or one whose release was not answered in
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Unwanted {
     tenure: Tenure,
@@ -100,9 +102,9 @@ impl Candidate {
 
     /// Takes in what happened, at the time `now` on the candidate's clock.
     ///
-    /// A `now` that is older than an earlier one counts as that earlier one. First the claim expires if its
-    /// time is over, then the input is read, then everything that is due is done: afterwards
-    /// [`deadline`](Self::deadline) is later than `now`.
+    /// A `now` that is older than an earlier one counts as that earlier one. First the claim
+    /// expires if its time is over, then the input is read, then everything that is due is done:
+    /// afterwards [`deadline`](Self::deadline) is later than `now`.
     ///
     /// # Panics
     /// If outputs of the input before have not been polled: they would be lost.
@@ -135,8 +137,8 @@ impl Candidate {
         Some(Output::Send { id, request: self.request(id, asked), give_up_at })
     }
 
-    /// The request that waits for its admission, if one does. Like the deadline, it follows from the state:
-    /// it is looked at after each input, and never goes stale.
+    /// The request that waits for its admission, if one does. Like the deadline, it follows from
+    /// the state: it is looked at after each input, and never goes stale.
     pub fn pending(&self) -> Option<Pending> {
         match self.phase {
             _ if self.unwanted.is_some_and(|one| one.is_kept) => Some(Pending::Release),
@@ -154,7 +156,8 @@ impl Candidate {
 
     /// The claim, if the candidate leads at `now`.
     ///
-    /// Needs no reply, no timer and no thread to become `None`. Says nothing about any later moment.
+    /// Needs no reply, no timer and no thread to become `None`. Says nothing about any later
+    /// moment.
     pub fn claim(&self, now: Instant) -> Option<Claim> {
         match &self.phase {
             Phase::Leading(lease) if self.now.max(now) < lease.valid_until => Some(lease.claim()),
@@ -181,7 +184,8 @@ impl Candidate {
         }
     }
 
-    /// The settings of another candidate that contradict the own ones, if the store has last shown such.
+    /// The settings of another candidate that contradict the own ones, if the store has last shown
+    /// such.
     pub const fn contradiction(&self) -> Option<OtherSettings> {
         self.contradiction
     }

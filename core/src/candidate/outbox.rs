@@ -5,11 +5,13 @@ use crate::alphabet::Event;
 use crate::id::{RequestId, Token};
 use crate::time::Instant;
 
-/// The most events that one input can cause; a push beyond it panics, which the property tests would find.
+/// The most events that one input can cause; a push beyond it panics, which the property tests
+/// would find.
 const CAPACITY: u8 = 4;
 
-/// A queue that is filled by one input and emptied before the next. The request has a place of its own, since it takes
-/// several times the room of an event: a process may have a hundred thousand candidates.
+/// A queue that is filled by one input and emptied before the next. The request has a place of its
+/// own, since it takes several times the room of an event: a process may have a hundred thousand
+/// candidates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Outbox {
     events: [Option<Event>; CAPACITY as usize],
@@ -25,7 +27,8 @@ pub(super) struct Outgoing {
     pub(super) give_up_at: Instant,
 }
 
-/// Which request. What it says follows from the candidate's state, which stays as it is until the request was polled.
+/// Which request. What it says follows from the candidate's state, which stays as it is until the
+/// request was polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     Acquire,

@@ -1,5 +1,5 @@
-//! The phases of a candidate. Each phase owns its deadlines, and the next deadline is derived from it, so that
-//! a stale timer can't exist.
+//! The phases of a candidate. Each phase owns its deadlines, and the next deadline is derived from
+//! it, so that a stale timer can't exist.
 
 use core::time::Duration;
 
@@ -186,7 +186,8 @@ impl Lease {
 }
 
 impl Phase {
-    /// The request that waits for its admission, but that of a campaign, which depends on what was watched.
+    /// The request that waits for its admission, but that of a campaign, which depends on what was
+    /// watched.
     pub(super) fn pending(&self) -> Option<Pending> {
         match self {
             Self::Leading(lease)

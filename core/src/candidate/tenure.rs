@@ -75,8 +75,8 @@ impl Candidate {
         }
     }
 
-    /// A leader learns of an ask with a renewal: as long as another candidate is wished for, the next one follows sooner,
-    /// at first.
+    /// A leader learns of an ask with a renewal: as long as another candidate is wished for, the
+    /// next one follows sooner, at first.
     fn renews_next(&self, flight: Flight, other_wished: Option<Instant>) -> Instant {
         let usual = flight.sent_at + self.config.renew_interval();
         other_wished.map_or(usual, |since| usual.min(self.again_after(self.now.since(since))))

@@ -1,7 +1,7 @@
 //! What a candidate watches, and since when: the lease of another candidate, and the store's past.
 //!
-//! A watch begins with the input that first told what is watched, never earlier, and counts by the candidate's own clock.
-//! Only answers count as sights.
+//! A watch begins with the input that first told what is watched, never earlier, and counts by the
+//! candidate's own clock. Only answers count as sights.
 
 use core::time::Duration;
 
@@ -37,8 +37,8 @@ impl LeaseWatch {
         Self { mark: record.mark(), released: record.released, since, demand, defer, renews_at }
     }
 
-    /// The same, if the record was watched before. A mark that was newly released is watched anew, since a lease that is
-    /// kept for another one is kept from then on.
+    /// The same, if the record was watched before. A mark that was newly released is watched anew,
+    /// since a lease that is kept for another one is kept from then on.
     pub(super) fn continues(self, before: Option<Self>) -> Self {
         match before.filter(|before| self.shows_what(Some(*before))) {
             Some(Self { since, renews_at, .. }) => Self { since, renews_at, ..self },
@@ -91,7 +91,8 @@ impl Answer {
     }
 }
 
-/// The store's past: a store that may have lost grants, or has lost one that the candidate knows of.
+/// The store's past: a store that may have lost grants, or has lost one that the candidate knows
+/// of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PastWatch {
     /// The stamp that was told last.
@@ -116,7 +117,8 @@ impl PastWatch {
         since: Instant::ORIGIN,
     };
 
-    /// Takes in what an answer told of the past, and its last token. Says whether the watch begins with it.
+    /// Takes in what an answer told of the past, and its last token. Says whether the watch begins
+    /// with it.
     ///
     /// An acquire of a candidate that knows more than the store has told the store of the loss.
     pub(super) fn take_in(&mut self, now: Instant, seen: Option<Token>, answer: &Answer) -> bool {
@@ -157,7 +159,8 @@ impl PastWatch {
         self.ready(config).is_none_or(|ready| now >= ready)
     }
 
-    /// Whether the next request must tell the store of a loss, by an acquire that knows more than it does.
+    /// Whether the next request must tell the store of a loss, by an acquire that knows more than
+    /// it does.
     pub(super) const fn is_unreported(&self) -> bool {
         self.unreported
     }

@@ -12,16 +12,19 @@ const TTL_LEAST: Duration = Duration::from_millis(100);
 pub(super) const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
 /// The shortest time that a candidate waits for anything.
 pub(super) const LEAST: Duration = Duration::from_millis(1);
-/// The resolution of [`Instant`](crate::Instant): a reading of a store's clock may be that old when it is taken.
+/// The resolution of [`Instant`](crate::Instant): a reading of a store's clock may be that old when
+/// it is taken.
 const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
-/// Builds a [`Config`]. The TTL may be 100 ms to 24 h; the other times are 1 ms to the TTL, if nothing else is said.
+/// Builds a [`Config`]. The TTL may be 100 ms to 24 h; the other times are 1 ms to the TTL, if
+/// nothing else is said.
 ///
-/// Settings that are not set are derived from the TTL. A store may end leases so early that this takes more than a
-/// hundredth of the TTL, such as etcd. Then they are derived from the rest of the TTL: a quarter of it for the renew
-/// interval, 16 % for the request timeout, a tenth for the stop margin.
+/// Settings that are not set are derived from the TTL. A store may end leases so early that this
+/// takes more than a hundredth of the TTL, such as etcd. Then they are derived from the rest of the
+/// TTL: a quarter of it for the renew interval, 16 % for the request timeout, a tenth for the stop
+/// margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ConfigBuilder(Config);
@@ -75,71 +78,77 @@ impl ConfigBuilder {
         self
     }
 
-    /// The longest random delay before another attempt: `least` after one failure, doubled with each failure in a row,
-    /// `most` at the most. The delay is drawn from zero on. `least` is also the least time between two attempts caused by
-    /// hints. Default: 100 ms and 1 s, less for short leases.
+    /// The longest random delay before another attempt: `least` after one failure, doubled with
+    /// each failure in a row, `most` at the most. The delay is drawn from zero on. `least` is also
+    /// the least time between two attempts caused by hints. Default: 100 ms and 1 s, less for short
+    /// leases.
     pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
         self.0.retry_least = Span::of(least);
         self.0.retry_most = Span::of(most);
         self.choose(Chosen::RETRY)
     }
 
-    /// The longest time between two attempts of a waiting candidate, for stores and networks that lose
-    /// hints: at most 24 h. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
+    /// The longest time between two attempts of a waiting candidate, for stores and networks that
+    /// lose hints: at most 24 h. Default: the TTL; with a store that has no hints at all, a
+    /// fiftieth of it.
     pub const fn poll_bound(mut self, bound: Duration) -> Self {
         self.0.poll_bound = Span::of(bound);
         self.choose(Chosen::POLL_BOUND)
     }
 
-    /// At which of a leader's renewals a waiting candidate looks. With 3, it looks a third as often, and a leader that
-    /// crashed is replaced later by up to two renew intervals. Default: each.
+    /// At which of a leader's renewals a waiting candidate looks. With 3, it looks a third as
+    /// often, and a leader that crashed is replaced later by up to two renew intervals. Default:
+    /// each.
     pub const fn look_every(mut self, renewals: NonZeroU8) -> Self {
         self.0.look_every = renewals;
         self
     }
 
-    /// How long the candidate lets others go first when it finds the lease vacant, from the first lease of an election
-    /// on: at most 24 h. For a site that should lead only if no other one can. A handover to this candidate does not
-    /// wait. Default: not at all.
+    /// How long the candidate lets others go first when it finds the lease vacant, from the first
+    /// lease of an election on: at most 24 h. For a site that should lead only if no other one can.
+    /// A handover to this candidate does not wait. Default: not at all.
     pub const fn defer(mut self, time: Duration) -> Self {
         self.0.defer = Span::of(time);
         self
     }
 
-    /// The longest time that leader-only work is given to end after a resignation: at most 24 h. Default: the TTL.
-    /// Replaces [`longest_stop`](Self::longest_stop).
+    /// The longest time that leader-only work is given to end after a resignation: at most 24 h.
+    /// Default: the TTL. Replaces [`longest_stop`](Self::longest_stop).
     pub const fn drain_bound(mut self, bound: Duration) -> Self {
         self.0 = self.0.drain_within(bound);
         self
     }
 
-    /// For a process that is killed `bound` after it is asked to stop: the
-    /// [drain bound](Self::drain_bound) is the part of that time which is not needed to hand the lease back, whatever
-    /// request timeout suits the store. Containers have 10 s by default; at a TTL of 15 s, stopping takes up to 18 s by
-    /// default.
+    /// For a process that is killed `bound` after it is asked to stop: the [drain
+    /// bound](Self::drain_bound) is the part of that time which is not needed to hand the lease
+    /// back, whatever request timeout suits the store. Containers have 10 s by default; at a TTL of
+    /// 15 s, stopping takes up to 18 s by default.
     ///
-    /// At least two request timeouts to hand the lease back, and the stop margin (or the request timeout, if that is
-    /// longer) for work whose lease expired. Replaces the drain bound.
+    /// At least two request timeouts to hand the lease back, and the stop margin (or the request
+    /// timeout, if that is longer) for work whose lease expired. Replaces the drain bound.
     pub const fn longest_stop(mut self, bound: Duration) -> Self {
         self.0 = self.0.stop_within(bound);
         self
     }
 
-    /// How long the candidate watches a store that may have lost data before it may be granted a lease: at least the longest TTL that any candidate of this
-    /// election still uses, or used until lately; at most 7 days. Default: the TTL.
+    /// How long the candidate watches a store that may have lost data before it may be granted a
+    /// lease: at least the longest TTL that any candidate of this election still uses, or used
+    /// until lately; at most 7 days. Default: the TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
         self.0.quarantine = Span::of(quarantine);
         self
     }
 
-    /// How much too early a lease may end because the store counts coarsely: at least the resolution of its clock.
-    /// A candidate that starts raises it to what the store declares. Default: 1 ms.
+    /// How much too early a lease may end because the store counts coarsely: at least the
+    /// resolution of its clock. A candidate that starts raises it to what the store declares.
+    /// Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
         self.0.granularity = Span::of(granularity);
         self
     }
 
-    /// What to do when a renewal's outcome is unknown. Default: continue to lead until the claim ends.
+    /// What to do when a renewal's outcome is unknown. Default: continue to lead until the claim
+    /// ends.
     pub const fn on_renew_error(mut self, policy: RenewErrorPolicy) -> Self {
         self.0.on_renew_error = policy;
         self
@@ -153,8 +162,8 @@ impl ConfigBuilder {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// If a setting is out of its range, or if settings contradict each other: at least three attempts of a
-    /// renewal must fit before a claim ends.
+    /// If a setting is out of its range, or if settings contradict each other: at least three
+    /// attempts of a renewal must fit before a claim ends.
     pub const fn build(self) -> Result<Config, ConfigError> {
         self.0.derive().check()
     }
@@ -199,8 +208,9 @@ impl Config {
         self
     }
 
-    /// A request to a coarse store takes several round trips, and little of the TTL is left: earlier renewals and
-    /// shorter retries give each request more than half as long again, in the same time for three attempts.
+    /// A request to a coarse store takes several round trips, and little of the TTL is left:
+    /// earlier renewals and shorter retries give each request more than half as long again, in the
+    /// same time for three attempts.
     const fn leave_room_for_round_trips(mut self, lease: Duration) -> Self {
         self.renew_interval = Span::of(longer(LEAST, part(lease, 4)));
         self.request_timeout = Span::of(longer(LEAST, part(lease.saturating_mul(4), 25)));
@@ -283,8 +293,8 @@ impl Config {
         (Setting::LongestStop, self.stop.get(), least, TTL_MOST.saturating_add(release))
     }
 
-    /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that
-    /// is due waits for the reply to the one before it.
+    /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal
+    /// that is due waits for the reply to the one before it.
     pub(super) const fn time_for_three_attempts(&self) -> Duration {
         longer(self.renew_interval(), self.request_timeout()).saturating_add(
             self.request_timeout().saturating_add(self.retry_most()).saturating_mul(3),

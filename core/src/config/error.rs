@@ -46,7 +46,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// A setting to change, with a value that would do; `None` if no change of a single setting suffices.
+    /// A setting to change, with a value that would do; `None` if no change of a single setting
+    /// suffices.
     pub const fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::OutOfRange { remedy, .. } | Self::DriftOutOfRange { remedy, .. } => Some(*remedy),

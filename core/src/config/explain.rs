@@ -17,21 +17,23 @@ pub struct Explanation {
     pub worst_case_failover: Duration,
     /// The same if the store lost its data at the worst moment.
     pub worst_case_failover_after_store_loss: Duration,
-    /// How many attempts of a renewal fit before a claim ends if each of them takes as long as it can.
+    /// How many attempts of a renewal fit before a claim ends if each of them takes as long as it
+    /// can.
     pub renewal_attempts: u32,
     /// The longest pause of the process that never costs the lead.
     pub largest_pause: Duration,
     /// The longest time without any message between leader and store that never costs the lead.
     pub longest_cut: Duration,
-    /// The longest round trip to the store with which each request is answered in time, once there is a
-    /// connection: the request timeout, shared by the round trips that a request takes.
+    /// The longest round trip to the store with which each request is answered in time, once there
+    /// is a connection: the request timeout, shared by the round trips that a request takes.
     pub longest_round_trip: Duration,
-    /// How far the leader's clock may be set back or be stopped, and how far a waiting candidate's may be set
-    /// forward, once in the life of a claim, without a second leader, if all rates keep the drift
-    /// bound. It is the stop margin: the part that a jump uses up is missing for writes under way.
+    /// How far the leader's clock may be set back or be stopped, and how far a waiting candidate's
+    /// may be set forward, once in the life of a claim, without a second leader, if all rates keep
+    /// the drift bound. It is the stop margin: the part that a jump uses up is missing for writes
+    /// under way.
     pub clock_jump_tolerated: Duration,
-    /// The error of a clock's rate, in parts per million, up to which single leadership holds. It is
-    /// above the drift bound by what the stop margin buys.
+    /// The error of a clock's rate, in parts per million, up to which single leadership holds. It
+    /// is above the drift bound by what the stop margin buys.
     pub drift_tolerated_ppm: u32,
     /// Store commands a minute of a leader without faults, rounded up.
     pub leader_commands_per_minute: u32,
@@ -58,11 +60,11 @@ impl Config {
             worst_case_failover: failover,
             worst_case_failover_after_store_loss: failover + longest_watch,
             renewal_attempts: count(spare, slow_try),
-            // The pause may begin just before a reply, cost that try, and be followed by the longest
-            // delay and a slow second try.
+            // The pause may begin just before a reply, cost that try, and be followed by the
+            // longest delay and a slow second try.
             largest_pause: spare.saturating_sub(slow_try + self.request_timeout()),
-            // The cut may begin just before a reply, as a pause may, and end just after a request that
-            // it still loses: that is one slow attempt more.
+            // The cut may begin just before a reply, as a pause may, and end just after a request
+            // that it still loses: that is one slow attempt more.
             longest_cut: spare.saturating_sub(slow_try + self.request_timeout() * 2),
             longest_round_trip: self.request_timeout() / u32::from(self.round_trips),
             clock_jump_tolerated: self.stop_margin(),
@@ -74,7 +76,8 @@ impl Config {
         }
     }
 
-    /// How long work may drain after an end other than a resignation: a stop at that time waits for it.
+    /// How long work may drain after an end other than a resignation: a stop at that time waits for
+    /// it.
     pub(super) const fn longest_end(&self) -> Duration {
         match self.on_renew_error {
             RenewErrorPolicy::KeepUntilExpiry => self.stop_margin(),

@@ -27,16 +27,16 @@ const TTL_NORMAL: Duration = Duration::from_secs(15);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RenewErrorPolicy {
-    /// Continue to lead, and retry, until the claim ends by itself: no other candidate can be granted the
-    /// lease before.
+    /// Continue to lead, and retry, until the claim ends by itself: no other candidate can be
+    /// granted the lease before.
     #[default]
     KeepUntilExpiry,
     /// Step down at the first renewal whose outcome is unknown.
     StepDown,
 }
 
-/// The settings of a candidate. Every value of this type is valid: [`ConfigBuilder::build`] is the only way to
-/// make one, and the presets are checked when this crate is compiled.
+/// The settings of a candidate. Every value of this type is valid: [`ConfigBuilder::build`] is the
+/// only way to make one, and the presets are checked when this crate is compiled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,7 +75,8 @@ impl Config {
         ConfigBuilder::new(ttl)
     }
 
-    /// TTL 5 s: a crashed leader is replaced within about 5 s; pauses of up to a second cost no lead.
+    /// TTL 5 s: a crashed leader is replaced within about 5 s; pauses of up to a second cost no
+    /// lead.
     pub const fn fast_failover() -> Self {
         const { preset(ConfigBuilder::new(Duration::from_secs(5))) }
     }
@@ -90,8 +91,9 @@ impl Config {
         const { preset(ConfigBuilder::new(Duration::from_secs(60))) }
     }
 
-    /// The same settings for a store whose clock ends leases up to `granularity` early. Settings that were
-    /// not set are derived from the rest of the TTL, so the presets suit coarse stores too.
+    /// The same settings for a store whose clock ends leases up to `granularity` early. Settings
+    /// that were not set are derived from the rest of the TTL, so the presets suit coarse stores
+    /// too.
     ///
     /// # Errors
     /// If the rest of the TTL is too short for the renewals as they were set.
@@ -99,22 +101,22 @@ impl Config {
         Self { granularity: Span::of(granularity), ..self }.derive().check()
     }
 
-    /// The same settings for a store some of whose requests take so many round trips, 1 at least. It changes
-    /// nothing but [`Explanation::longest_round_trip`].
+    /// The same settings for a store some of whose requests take so many round trips, 1 at least.
+    /// It changes nothing but [`Explanation::longest_round_trip`].
     #[must_use]
     pub const fn with_round_trips(self, round_trips: u8) -> Self {
         Self { round_trips: if round_trips == 0 { 1 } else { round_trips }, ..self }
     }
 
-    /// The same settings for a store whose server ends leases itself, by its own clock. A lease that it keeps can't be
-    /// taken, however long it was watched.
+    /// The same settings for a store whose server ends leases itself, by its own clock. A lease
+    /// that it keeps can't be taken, however long it was watched.
     #[must_use]
     pub const fn with_leases_ended_by_server(self, ends: bool) -> Self {
         Self { server_ends_leases: ends, ..self }
     }
 
-    /// The same settings for a store without hints. Unless it was set, the poll bound is then a fiftieth of
-    /// the TTL, since only polling finds a release.
+    /// The same settings for a store without hints. Unless it was set, the poll bound is then a
+    /// fiftieth of the TTL, since only polling finds a release.
     #[must_use]
     pub const fn without_hints(self) -> Self {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
@@ -186,7 +188,8 @@ impl Config {
         }
     }
 
-    /// How long the candidate watches a store that may have lost data before it may be granted a lease.
+    /// How long the candidate watches a store that may have lost data before it may be granted a
+    /// lease.
     pub const fn quarantine(&self) -> Duration {
         self.quarantine.get()
     }
@@ -206,17 +209,18 @@ impl Config {
         self.granularity.get()
     }
 
-    /// How long a claim is valid from the sending of the request that won it, on the candidate's own
-    /// clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
+    /// How long a claim is valid from the sending of the request that won it, on the candidate's
+    /// own clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
     ///
-    /// With the rate of every candidate's clock within `1 - rho ..= 1 + rho`, nobody has watched the lease for its TTL
-    /// before `(ttl - g) / (1 + rho)` of true time after the sending, and no candidate's clock takes longer
-    /// than that to count `(ttl - g) * (1 - rho) / (1 + rho)`.
+    /// With the rate of every candidate's clock within `1 - rho ..= 1 + rho`, nobody has watched
+    /// the lease for its TTL before `(ttl - g) / (1 + rho)` of true time after the sending, and no
+    /// candidate's clock takes longer than that to count `(ttl - g) * (1 - rho) / (1 + rho)`.
     pub const fn validity(&self) -> Duration {
         Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin())))
     }
 
-    /// The part of the TTL that a candidate can count on, whatever the clocks do within the drift bound.
+    /// The part of the TTL that a candidate can count on, whatever the clocks do within the drift
+    /// bound.
     #[allow(clippy::cast_possible_truncation, reason = "the quotient is at most the TTL")]
     const fn countable(&self) -> Duration {
         let lasts = nanos(self.ttl()).saturating_sub(nanos(self.granularity())) as u128;
@@ -230,8 +234,9 @@ impl Config {
         sent_at + self.validity()
     }
 
-    /// The time until a look that finds the next renewal, if the last one was that long ago: a little later than it
-    /// should come. An age above the renew interval is none: it comes from another clock.
+    /// The time until a look that finds the next renewal, if the last one was that long ago: a
+    /// little later than it should come. An age above the renew interval is none: it comes from
+    /// another clock.
     pub(crate) fn look_interval(&self, age: Duration) -> Duration {
         let interval = self.renew_interval();
         let known = if age <= interval { age } else { Duration::ZERO };
@@ -253,7 +258,8 @@ impl Config {
         self.request_timeout().saturating_mul(2)
     }
 
-    /// The longest random delay before a waiting candidate asks for a lease that it has watched for long enough.
+    /// The longest random delay before a waiting candidate asks for a lease that it has watched for
+    /// long enough.
     pub fn takeover_jitter(&self) -> Duration {
         (self.ttl() / 1_000).min(Duration::from_millis(5))
     }

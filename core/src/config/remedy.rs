@@ -11,8 +11,8 @@ use crate::time::{Span, nanos};
 
 /// One setting to change, and a value with which all settings are accepted.
 ///
-/// If several settings are out of their ranges, the next refusal names the next one. So it is for a quarantine that was
-/// set to the TTL itself, if a longer TTL is the remedy.
+/// If several settings are out of their ranges, the next refusal names the next one. So it is for a
+/// quarantine that was set to the TTL itself, if a longer TTL is the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -39,7 +39,8 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// In whole milliseconds, as people write it and variables have it, and no less; unless it is below one.
+/// In whole milliseconds, as people write it and variables have it, and no less; unless it is below
+/// one.
 const fn in_millis(time: Duration) -> Duration {
     let nanos = nanos(time);
     if nanos < MILLION { time } else { Duration::from_nanos(nanos.div_ceil(MILLION) * MILLION) }
@@ -52,7 +53,8 @@ impl Setting {
 }
 
 impl Config {
-    /// What to do about a setting below `least` or above `most`: its default, or else one of the bounds.
+    /// What to do about a setting below `least` or above `most`: its default, or else one of the
+    /// bounds.
     pub(super) const fn remedy_of_range(
         self,
         setting: Setting,
@@ -79,14 +81,16 @@ impl Config {
         setting.to(if is_in_range { default } else { least })
     }
 
-    /// What to do about a drift bound outside of its range: the default, or else a bound that the rest allows.
+    /// What to do about a drift bound outside of its range: the default, or else a bound that the
+    /// rest allows.
     pub(super) const fn remedy_of_drift(self, least: u32) -> Remedy {
         let default = Self { drift_ppm: 10_000, ..self };
         Remedy::DriftPpm(if default.is_accepted() { 10_000 } else { least })
     }
 
-    /// What to do if three attempts do not fit: first about what was set, then about what was derived, then a longer
-    /// TTL, last any value that is possible, however short. `None` if no single change suffices.
+    /// What to do if three attempts do not fit: first about what was set, then about what was
+    /// derived, then a longer TTL, last any value that is possible, however short. `None` if no
+    /// single change suffices.
     pub(super) const fn remedy_of_renewals(self) -> Option<Remedy> {
         let sensible = Duration::from_nanos(nanos(self.ttl()) / 50);
         if let Some(remedy) = self.shorter_setting(true, sensible) {
@@ -104,7 +108,8 @@ impl Config {
         }
     }
 
-    /// A setting that was set, or was derived, and a value of at least `least` with which all settings are accepted.
+    /// A setting that was set, or was derived, and a value of at least `least` with which all
+    /// settings are accepted.
     const fn shorter_setting(self, was_set: bool, least: Duration) -> Option<Remedy> {
         let settings = [
             (Setting::RenewInterval, Chosen::RENEW_INTERVAL),
@@ -204,7 +209,8 @@ impl Config {
         self.derive()
     }
 
-    /// Whether everything is accepted with that value in the place of the present one, and the rest derived anew.
+    /// Whether everything is accepted with that value in the place of the present one, and the rest
+    /// derived anew.
     const fn is_accepted_with(self, setting: Setting, value: Duration) -> bool {
         self.with(setting, value).derive().is_accepted()
     }
@@ -213,7 +219,8 @@ impl Config {
         let span = Span::of(value);
         let bit = match setting {
             Setting::Ttl => {
-                // Defaults follow it. A quarantine that was set to the TTL itself can't be told from its default.
+                // Defaults follow it. A quarantine that was set to the TTL itself can't be told
+                // from its default.
                 if nanos(self.quarantine()) == nanos(self.ttl()) {
                     self.quarantine = span;
                 }

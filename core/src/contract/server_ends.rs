@@ -1,13 +1,14 @@
 //! The contract at a server that ends leases itself, by its own clock, as etcd does.
 //!
-//! The server keeps a lease beside the record, and a renewal extends that one: the record's mark stays the same. So a
-//! lease that the server keeps can't be taken, however long it was watched. A lease that the server has
-//! [`ended`] is one that was given back, for nobody.
+//! The server keeps a lease beside the record, and a renewal extends that one: the record's mark
+//! stays the same. So a lease that the server keeps can't be taken, however long it was watched. A
+//! lease that the server has [`ended`] is one that was given back, for nobody.
 
 use super::{Moment, Past, Record};
 use crate::request::{Acquire, Reply, Request};
 
-/// [`apply`](super::apply) at such a server: the record says `released` exactly if the server keeps no lease.
+/// [`apply`](super::apply) at such a server: the record says `released` exactly if the server keeps
+/// no lease.
 pub fn apply(
     record: &mut Option<Record>,
     past: &mut Option<Past>,

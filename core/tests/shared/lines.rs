@@ -1,4 +1,5 @@
-//! Steps at the store of a test, written for `proof/replay` into the folder that `TENURE_TRANSITIONS` names.
+//! Steps at the store of a test, written for `proof/replay` into the folder that
+//! `TENURE_TRANSITIONS` names.
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -1,10 +1,12 @@
-//! Clocks that drift, in exact arithmetic: a rounding error of the test must not hide one of the core.
+//! Clocks that drift, in exact arithmetic: a rounding error of the test must not hide one of the
+//! core.
 
 use tenure_core::Instant;
 
 const MILLION: u128 = 1_000_000;
 
-/// A clock whose rate may change. A store's may be set; a candidate's steps forward while its machine is suspended.
+/// A clock whose rate may change. A store's may be set; a candidate's steps forward while its
+/// machine is suspended.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     /// True time of the last change of rate.

@@ -1,5 +1,6 @@
-//! A world of candidates, one store and a network, in which anything may happen within the assumptions
-//! of DESIGN section 1, and every promise is checked after each thing that happens, in true time.
+//! A world of candidates, one store and a network, in which anything may happen within the
+//! assumptions of DESIGN section 1, and every promise is checked after each thing that happens, in
+//! true time.
 
 mod checks;
 mod clock;

@@ -3,12 +3,13 @@
 use super::setup::rates;
 use proptest::prelude::*;
 
-/// One thing that happens. Small numbers pick a node or a message: the remainder by how many there are.
+/// One thing that happens. Small numbers pick a node or a message: the remainder by how many there
+/// are.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Op {
-    /// True time passes and nothing happens: processes are paused, messages delayed. Permille of the
-    /// longest TTL.
+    /// True time passes and nothing happens: processes are paused, messages delayed. Permille of
+    /// the longest TTL.
     Pass(u16),
     /// True time passes until a clock-bound edge, or to the nanosecond before it.
     PassTo {
@@ -21,7 +22,8 @@ pub(crate) enum Op {
     Wake {
         node: u8,
     },
-    /// A request of the node that waits for its admission leaves; before its time, if it is a renewal.
+    /// A request of the node that waits for its admission leaves; before its time, if it is a
+    /// renewal.
     Admit {
         node: u8,
     },

@@ -74,8 +74,9 @@ impl World {
         );
     }
 
-    /// The worst case of the slowest node in a network without delay: a loss is noticed at the end of a watch, and
-    /// another watch follows. In true time, with a little more for times that are counted in whole milliseconds.
+    /// The worst case of the slowest node in a network without delay: a loss is noticed at the end
+    /// of a watch, and another watch follows. In true time, with a little more for times that are
+    /// counted in whole milliseconds.
     fn leads_within(&self) -> u64 {
         let worst = |node: &Node| {
             node.config.explain().worst_case_failover_after_store_loss

@@ -32,8 +32,8 @@ pub(crate) struct NodeSetup {
 }
 
 impl Setup {
-    /// Two candidates whose clocks are as far apart as the drift bound allows: the inequalities of the proof are tight
-    /// here.
+    /// Two candidates whose clocks are as far apart as the drift bound allows: the inequalities of
+    /// the proof are tight here.
     pub(crate) fn slow_and_fast() -> Self {
         Self {
             rho_ppm: 100_000,

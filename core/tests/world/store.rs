@@ -61,7 +61,8 @@ impl Store {
 
     /// The clock is set, by an operator or by a machine that lost its time.
     ///
-    /// Once data was lost, not to before the highest token that was ever granted: that is the assumption of G3.
+    /// Once data was lost, not to before the highest token that was ever granted: that is the
+    /// assumption of G3.
     pub(crate) fn set_clock(&mut self, now: u64, to: u64) {
         let least = if self.losses == 0 { 0 } else { self.beyond_all_tokens() };
         self.clock.set(now, to.max(least));
@@ -92,7 +93,8 @@ impl Store {
     }
 }
 
-/// (i) Only its holder changes a lease, except for one who may take it; marks and tokens never go back.
+/// (i) Only its holder changes a lease, except for one who may take it; marks and tokens never go
+/// back.
 fn own_lease_only(before: Option<Record>, after: Option<Record>, request: Request) {
     if before == after {
         return;

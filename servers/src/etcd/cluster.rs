@@ -49,7 +49,8 @@ impl EtcdCluster {
         self.members.iter_mut().try_for_each(EtcdServer::kill)
     }
 
-    /// Kills all members, and starts them again with their data, on the same ports. Waits until they are one cluster.
+    /// Kills all members, and starts them again with their data, on the same ports. Waits until
+    /// they are one cluster.
     ///
     /// # Errors
     /// If one ends, or is not healthy within 20 s.
@@ -102,8 +103,8 @@ impl EtcdCluster {
         self.members.len()
     }
 
-    /// The number of the member that is the leader now, as the one says that is asked. Waits until it
-    /// knows of one.
+    /// The number of the member that is the leader now, as the one says that is asked. Waits until
+    /// it knows of one.
     ///
     /// # Errors
     /// If it does not answer, or knows of no leader for 20 s.
@@ -127,7 +128,8 @@ impl EtcdCluster {
         within_the_bound(self.members[to].port(), || {
             let from = self.leader_now(to);
             if let Some(from) = from.filter(|&from| from != to) {
-                // It refuses if the members have elected another leader meanwhile; then that one is asked.
+                // It refuses if the members have elected another leader meanwhile; then that one is
+                // asked.
                 let _ = self.members[from].api("maintenance/transfer-leadership", &request);
             }
             from == Some(to)

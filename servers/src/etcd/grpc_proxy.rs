@@ -7,7 +7,8 @@ use super::{EtcdServer, PROGRAM};
 use crate::ServerError;
 use crate::process::Process;
 
-/// A process of `etcd grpc-proxy` on a loopback port, which merges the streams of its clients. Stopped on drop.
+/// A process of `etcd grpc-proxy` on a loopback port, which merges the streams of its clients.
+/// Stopped on drop.
 #[derive(Debug)]
 pub struct EtcdGrpcProxy {
     port: u16,
@@ -18,7 +19,8 @@ impl EtcdGrpcProxy {
     /// Starts one in front of that member.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if etcd is not installed, [`ServerError::NotReady`] if it does not listen within 20 s.
+    /// [`ServerError::Missing`] if etcd is not installed, [`ServerError::NotReady`] if it does not
+    /// listen within 20 s.
     pub fn start(server: &EtcdServer) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
         let port = process.port()?;

@@ -20,7 +20,8 @@ impl EtcdServer {
     /// Copies the data of a member that runs.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if etcdctl is not installed, [`ServerError::Protocol`] with its text if it fails.
+    /// [`ServerError::Missing`] if etcdctl is not installed, [`ServerError::Protocol`] with its
+    /// text if it fails.
     pub fn snapshot(&self) -> Result<EtcdSnapshot, ServerError> {
         const SAVING: &str = "saving a snapshot of etcd";
         let folder = tempfile::tempdir().map_err(doing(SAVING))?;
@@ -35,8 +36,8 @@ impl EtcdServer {
         Err(ServerError::Protocol { port: self.port(), detail })
     }
 
-    /// Kills the only member of a cluster, and starts it again with the data of the snapshot: with the revisions of
-    /// that time, which writes after it use a second time.
+    /// Kills the only member of a cluster, and starts it again with the data of the snapshot: with
+    /// the revisions of that time, which writes after it use a second time.
     ///
     /// # Errors
     /// As for [`snapshot`](Self::snapshot), and if the member does not serve within 20 s.

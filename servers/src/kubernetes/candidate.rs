@@ -17,8 +17,8 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 /// To give a lease back takes it one request.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
-/// A process that takes part in an election by client-go's `leaderelection`, with a `LeaseLock`. It asks for the lead
-/// again when it has lost it. It is killed on drop.
+/// A process that takes part in an election by client-go's `leaderelection`, with a `LeaseLock`. It
+/// asks for the lead again when it has lost it. It is killed on drop.
 #[derive(Debug)]
 pub struct ClientGoCandidate {
     process: Process,
@@ -33,7 +33,8 @@ pub struct ClientGoSettings {
     pub lease: String,
     /// What the Lease shows as its holder. Two candidates need two identities.
     pub identity: String,
-    /// For how long a candidate must have seen the Lease unchanged before it takes it from another one. In whole seconds.
+    /// For how long a candidate must have seen the Lease unchanged before it takes it from another
+    /// one. In whole seconds.
     pub lease_duration: Duration,
     /// How long a leader tries to renew before it stops leading. Less than the lease duration.
     pub renew_deadline: Duration,
@@ -57,12 +58,14 @@ pub struct ClientGoEvent {
 pub enum ClientGoEventKind {
     /// It asks for the lead from now on.
     Campaigns,
-    /// It has seen another leader, of that identity (`OnNewLeader`). An empty one: the lease was given back.
+    /// It has seen another leader, of that identity (`OnNewLeader`). An empty one: the lease was
+    /// given back.
     Leader(String),
     /// It leads (`OnStartedLeading`).
     Started,
-    /// It was told to [stop](ClientGoCandidate::stop). A leader's work is over now, as `ReleaseOnCancel` demands: the lease
-    /// is given back before the event [`Stopped`](Self::Stopped).
+    /// It was told to [stop](ClientGoCandidate::stop). A leader's work is over now, as
+    /// `ReleaseOnCancel` demands: the lease is given back before the event
+    /// [`Stopped`](Self::Stopped).
     Cancelled,
     /// It neither leads nor asks for the lead (`OnStoppedLeading`), whether it has led or not.
     Stopped,
@@ -72,8 +75,8 @@ impl ClientGoCandidate {
     /// Starts a candidate at that server, as the user who may do everything.
     ///
     /// # Errors
-    /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] with its log if it ends at once, as with
-    /// settings that client-go refuses.
+    /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] with its log if
+    /// it ends at once, as with settings that client-go refuses.
     pub fn start(server: &KubeApiServer, settings: &ClientGoSettings) -> Result<Self, ServerError> {
         let mut process = Process::of(programs::CANDIDATE, programs::candidate()?, None)?;
         let kubeconfig = server.kubeconfig(server.admin_token())?;
@@ -113,8 +116,8 @@ impl ClientGoCandidate {
         self.process.resume()
     }
 
-    /// Tells the candidate to end (SIGTERM), and waits until it has ended. A paused one must be resumed before. Stopping
-    /// twice is harmless.
+    /// Tells the candidate to end (SIGTERM), and waits until it has ended. A paused one must be
+    /// resumed before. Stopping twice is harmless.
     ///
     /// # Errors
     /// If it did not end within 20 s. It was killed then.
@@ -131,7 +134,8 @@ impl ClientGoCandidate {
         Err(doing("stopping a candidate of client-go")(late))
     }
 
-    /// Ends the process at once (SIGKILL), and waits until it is gone: a crash. Killing twice is harmless.
+    /// Ends the process at once (SIGKILL), and waits until it is gone: a crash. Killing twice is
+    /// harmless.
     ///
     /// # Errors
     /// If it can't be killed.

@@ -20,8 +20,9 @@ impl KubeApiServer {
         self.admin("POST", "/api/v1/namespaces", &namespace).map(drop)
     }
 
-    /// Makes a service account without rights, and returns a token of it. The account is in the server's data: one that
-    /// is not in a [snapshot](Self::snapshot) has no valid token after it was restored.
+    /// Makes a service account without rights, and returns a token of it. The account is in the
+    /// server's data: one that is not in a [snapshot](Self::snapshot) has no valid token after it
+    /// was restored.
     ///
     /// # Errors
     /// As for [`admin`](Self::admin), also if there is one of that name.
@@ -31,7 +32,8 @@ impl KubeApiServer {
         self.service_account_token(namespace, name)
     }
 
-    /// Another token of that account, as pods get one from time to time. It is valid for an hour, as the ones before.
+    /// Another token of that account, as pods get one from time to time. It is valid for an hour,
+    /// as the ones before.
     ///
     /// # Errors
     /// As for [`admin`](Self::admin), also if there is no such account.
@@ -47,11 +49,13 @@ impl KubeApiServer {
         token.ok_or(ServerError::Protocol { port: self.port, detail })
     }
 
-    /// Gives that account the rights of these rules in its namespace, in place of those that it had: an array, as a
-    /// `Role` has it. Waits until the first rule applies. Rights that it has lost may apply some milliseconds longer.
+    /// Gives that account the rights of these rules in its namespace, in place of those that it
+    /// had: an array, as a `Role` has it. Waits until the first rule applies. Rights that it has
+    /// lost may apply some milliseconds longer.
     ///
     /// # Errors
-    /// As for [`admin`](Self::admin), and [`ServerError::Protocol`] if the first rule does not apply within 60 s.
+    /// As for [`admin`](Self::admin), and [`ServerError::Protocol`] if the first rule does not
+    /// apply within 60 s.
     pub fn allow(&self, namespace: &str, account: &str, rules: &Value) -> Result<(), ServerError> {
         let metadata = json!({ "name": account });
         let role = json!({ "metadata": metadata, "rules": rules });

@@ -12,8 +12,8 @@ const USING: &str = "using a session of PostgreSQL";
 /// psql prints this line after the rows of each call.
 const END: &str = "-- end of rows --";
 
-/// A session of the superuser, in the database `postgres`. What it holds, such as a transaction and its locks, ends on
-/// drop.
+/// A session of the superuser, in the database `postgres`. What it holds, such as a transaction and
+/// its locks, ends on drop.
 #[derive(Debug)]
 pub struct PostgresSession {
     psql: Child,
@@ -43,8 +43,8 @@ impl PostgresServer {
 }
 
 impl PostgresSession {
-    /// Carries out SQL, and returns its rows as [`PostgresServer::sql`] does. Waits for as long as the server does, so
-    /// set its `lock_timeout` before a lock is taken.
+    /// Carries out SQL, and returns its rows as [`PostgresServer::sql`] does. Waits for as long as
+    /// the server does, so set its `lock_timeout` before a lock is taken.
     ///
     /// # Errors
     /// If the server refuses it or is gone. The session has ended then.

@@ -1,7 +1,8 @@
 //! A cluster that is made once on a machine, and unpacked after that: making one takes much longer.
 //!
-//! Tests run in processes of their own, so it is kept in the system's temporary folder; as one file, which
-//! is there or not. What is unpacked has one system identifier; servers differ in when they were started.
+//! Tests run in processes of their own, so it is kept in the system's temporary folder; as one
+//! file, which is there or not. What is unpacked has one system identifier; servers differ in when
+//! they were started.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,8 @@ use crate::ServerError;
 use crate::error::doing;
 
 impl PostgresServer {
-    /// Makes the server's cluster, as all tests of this user and this version of PostgreSQL have it.
+    /// Makes the server's cluster, as all tests of this user and this version of PostgreSQL have
+    /// it.
     pub(super) fn unpack_cluster(&self) -> Result<(), ServerError> {
         let template = self.template()?;
         let user = self.account.as_ref().map_or_else(|| geteuid().as_raw(), |account| account.user);

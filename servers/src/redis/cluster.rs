@@ -16,8 +16,8 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts so many primaries that share the slots evenly, and so many replicas, of the first primary,
-    /// of the second, and so on; and waits until they are one cluster.
+    /// Starts so many primaries that share the slots evenly, and so many replicas, of the first
+    /// primary, of the second, and so on; and waits until they are one cluster.
     ///
     /// # Errors
     /// As [`RedisServer::start_with`].
@@ -25,7 +25,8 @@ impl RedisCluster {
         Self::start_with(primaries, replicas, &[])
     }
 
-    /// The same with more arguments for each node. Nodes with certificates want `--tls-cluster yes` too.
+    /// The same with more arguments for each node. Nodes with certificates want `--tls-cluster yes`
+    /// too.
     ///
     /// # Errors
     /// As [`RedisServer::start_with`].
@@ -139,7 +140,8 @@ impl RedisCluster {
         self.nodes.iter().position(of).ok_or_else(|| unexpected(node, &answer))
     }
 
-    /// Waits until another node than that keeps the key's slot, as the last primary says; its number.
+    /// Waits until another node than that keeps the key's slot, as the last primary says; its
+    /// number.
     ///
     /// # Errors
     /// If that does not happen within 30 s.

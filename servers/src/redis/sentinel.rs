@@ -37,9 +37,9 @@ impl RedisSentinels {
     /// The name under which the primary is watched.
     pub const NAME: &str = "tenure-test";
 
-    /// Starts a primary with those arguments, which is server 0, so many replicas of it with the same
-    /// arguments, and so many sentinels of which more than half decide; and waits until they know each
-    /// other. With certificates, all of them speak to each other encrypted.
+    /// Starts a primary with those arguments, which is server 0, so many replicas of it with the
+    /// same arguments, and so many sentinels of which more than half decide; and waits until they
+    /// know each other. With certificates, all of them speak to each other encrypted.
     ///
     /// # Errors
     /// As [`RedisServer::start_with`].

@@ -1,14 +1,15 @@
-//! A chaos test of a service: two processes of it, a real Redis server for its election and another one as its database,
-//! faults, and two questions at the end. Was each order shipped once? And does the audit find what the processes logged
-//! to be in order?
+//! A chaos test of a service: two processes of it, a real Redis server for its election and another
+//! one as its database, faults, and two questions at the end. Was each order shipped once? And does
+//! the audit find what the processes logged to be in order?
 //!
 //! ```text
 //! cargo run --release -p tenure-sim --features real --example chaos
 //! cargo run --release -p tenure-sim --features real --example chaos -- unfenced   # a service that must fail
 //! ```
 //!
-//! The service ([`service`]) is this program itself, started with the argument `service`. To test another one, start that
-//! instead: it must take part in the election with a log (`Elections::trace`), and end when its standard input does.
+//! The service ([`service`]) is this program itself, started with the argument `service`. To test
+//! another one, start that instead: it must take part in the election with a log
+//! (`Elections::trace`), and end when its standard input does.
 
 #![allow(clippy::print_stdout, reason = "the program prints what it does")]
 
@@ -141,8 +142,9 @@ impl Test {
         Ok(rows)
     }
 
-    /// The place of the node that leads: it ships an order now. The store's record does not say that, since it also names
-    /// a candidate that has a lease and still waits, and one that has died.
+    /// The place of the node that leads: it ships an order now. The store's record does not say
+    /// that, since it also names a candidate that has a lease and still waits, and one that has
+    /// died.
     fn leader(&self, nodes: &[Node]) -> Result<usize, Failure> {
         let (began, before) = (Instant::now(), self.shipped()?.len());
         while began.elapsed() < 10 * LONG {

@@ -12,7 +12,8 @@ use tenure::{Config, Elections, Tenure};
 
 use crate::{Failure, TTL};
 
-/// Takes part in the election until the standard input ends. A leader ships orders, one after the other.
+/// Takes part in the election until the standard input ends. A leader ships orders, one after the
+/// other.
 pub(crate) async fn serve(
     store: u16,
     database: &Database,
@@ -57,7 +58,8 @@ impl Database {
         Ok(Self { client, is_fenced, name: name.to_owned() })
     }
 
-    /// Ships orders while that tenure is current. A leader without a fence does the same, and only checks its tenure.
+    /// Ships orders while that tenure is current. A leader without a fence does the same, and only
+    /// checks its tenure.
     async fn ship(&self, tenure: &Tenure) -> Result<(), Failure> {
         let mut database = self.client.get_multiplexed_async_connection().await?;
         let fence = Fence::new(&Key::new("job")?);

@@ -1,4 +1,5 @@
-//! The lines of one candidate, in their order: what they say of its tenures, and what must hold among them.
+//! The lines of one candidate, in their order: what they say of its tenures, and what must hold
+//! among them.
 //!
 //! The driver writes them one after the other, so their order in the file is that of the decisions.
 
@@ -236,7 +237,8 @@ impl Candidate {
     }
 }
 
-/// The line after which a tenure with that token can't be renewed, and the words for it, if there is one.
+/// The line after which a tenure with that token can't be renewed, and the words for it, if there
+/// is one.
 fn ended(last: &Tenure, token: u64) -> Option<(Moment, &'static str)> {
     if last.token > token {
         return Some((last.begins, " after its election under token "));

@@ -20,7 +20,8 @@ pub(super) enum Order {
     GaveWay,
 }
 
-/// The orders of a contradiction, which exceeds the bounds of the clocks by so much, and the lines that show it.
+/// The orders of a contradiction, which exceeds the bounds of the clocks by so much, and the lines
+/// that show it.
 pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding, Vec<String>) {
     let mut steps: Vec<Vec<Part>> = Vec::new();
     let mut lines = Vec::new();

@@ -42,8 +42,8 @@ impl File {
 /// A clock that the files of one boot share.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// The largest drift bound of its candidates. Without a header and clock lines it is not known: then the largest
-    /// that a log may state is assumed.
+    /// The largest drift bound of its candidates. Without a header and clock lines it is not known:
+    /// then the largest that a log may state is assumed.
     pub(super) drift_ppm: Option<u32>,
     /// Where it was compared with the wall clock.
     pub(super) anchors: Vec<Anchor>,
@@ -70,7 +70,8 @@ pub(super) struct Tenure {
     pub(super) key: Index,
     pub(super) token: u64,
     pub(super) candidate: Index,
-    /// Whether the line of its election is there. If not, it may be the rest of a tenure of another file.
+    /// Whether the line of its election is there. If not, it may be the rest of a tenure of another
+    /// file.
     pub(super) is_elected: bool,
     /// The line that proves its claim first.
     pub(super) begins: Moment,
@@ -82,8 +83,9 @@ pub(super) struct Tenure {
 }
 
 impl Tenure {
-    /// Up to when the claim stood for certain: to its step-down or its end by time, if the step-down was written. A
-    /// process that wrote none may have been killed at any moment after its last line.
+    /// Up to when the claim stood for certain: to its step-down or its end by time, if the
+    /// step-down was written. A process that wrote none may have been killed at any moment after
+    /// its last line.
     pub(super) fn ends(&self) -> Moment {
         let Some(end) = self.stepped_down else { return self.proven };
         let reading = end.reading.min(self.until).max(self.begins.reading);
@@ -99,7 +101,8 @@ impl Tenure {
     }
 }
 
-/// The accepted writes of one tenure to one resource: only the last beginning and the first end can contradict an order.
+/// The accepted writes of one tenure to one resource: only the last beginning and the first end can
+/// contradict an order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writes {
     pub(super) last_began: Moment,

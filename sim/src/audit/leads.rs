@@ -14,13 +14,15 @@ use crate::judge::finding::of_logs;
 use crate::judge::properties::PropertyName;
 
 impl Orders<'_> {
-    /// The pairs of tenures on different clocks whose tokens are neighbours; those on one clock are judged at once.
+    /// The pairs of tenures on different clocks whose tokens are neighbours; those on one clock are
+    /// judged at once.
     ///
-    /// Neighbours suffice. A claim begins before it ends, so if each one ends before the next one begins, each one ends
-    /// before every later one begins. The placement has all these constraints together, and every clock has a bound on
-    /// its rate. So it finds two claims that overlap although there are tenures on other clocks between them; each
-    /// handover in between hides an overlap of [`RESOLUTION`].
-    /// This holds as long as no tenure is left out, so that of a token with several tenures all are paired.
+    /// Neighbours suffice. A claim begins before it ends, so if each one ends before the next one
+    /// begins, each one ends before every later one begins. The placement has all these constraints
+    /// together, and every clock has a bound on its rate. So it finds two claims that overlap
+    /// although there are tenures on other clocks between them; each handover in between hides an
+    /// overlap of [`RESOLUTION`]. This holds as long as no tenure is left out, so that of a token
+    /// with several tenures all are paired.
     pub(super) fn leads(&mut self) -> Vec<(Index, Index)> {
         let tenures = &self.facts.tenures;
         let mut sorted: Vec<Index> = (0..tenures.len()).collect();
@@ -33,7 +35,8 @@ impl Orders<'_> {
         for tenures in sorted.chunk_by(|one, other| token(one) == token(other)) {
             let (mut first, mut last) = (tenures, tenures);
             if self.one_token(tenures) {
-                // Two tenures with one token have no order. One pair is enough, for there may be very many.
+                // Two tenures with one token have no order. One pair is enough, for there may be
+                // very many.
                 (first, last) = (&tenures[..1], &tenures[tenures.len() - 1..]);
             }
             let older =
@@ -64,8 +67,8 @@ impl Orders<'_> {
         None
     }
 
-    /// Judges the tenures with one token, those with a line of their election first: whether two candidates were
-    /// elected.
+    /// Judges the tenures with one token, those with a line of their election first: whether two
+    /// candidates were elected.
     fn one_token(&mut self, tenures: &[Index]) -> bool {
         let mut is_accused = false;
         for pair in tenures.windows(2) {
@@ -147,7 +150,8 @@ impl Orders<'_> {
         timelines.placement.edge(Edge { from, to, most: RESOLUTION, why });
     }
 
-    /// Whether no placement keeps that order; else by how much it may not hold by the clocks' bounds.
+    /// Whether no placement keeps that order; else by how much it may not hold by the clocks'
+    /// bounds.
     pub(super) fn decide(&self, timelines: &Timelines, place: Index) -> (bool, Option<i128>) {
         let Order::Lead { older, newer } = self.all[place] else { return (false, None) };
         let (older, newer) = (&self.facts.tenures[older], &self.facts.tenures[newer]);

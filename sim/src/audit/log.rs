@@ -9,7 +9,8 @@ use crate::plan::json::plain;
 
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;
-/// The longest line, in bytes: a key has at most 512, a name 128; a resource's name is the application's.
+/// The longest line, in bytes: a key has at most 512, a name 128; a resource's name is the
+/// application's.
 pub(crate) const LINE_MOST: usize = 1 << 20;
 /// The latest reading of any clock, in nanoseconds: 146 years.
 pub(crate) const READING_MOST: u64 = 1 << 62;

@@ -1,25 +1,28 @@
-//! The audit: judges the logs of any application that uses `tenure::trace`, from several machines, without the store's
-//! records and without true time.
+//! The audit: judges the logs of any application that uses `tenure::trace`, from several machines,
+//! without the store's records and without true time.
 //!
-//! **What it decides.** Each machine's clock has an unknown offset from true time, bounded by the uncertainty that the
-//! user states, and a rate within the drift bound. A violation is reported only if no placement of all clocks within
-//! those bounds explains all lines of all files. Whatever holds under some placements and not under others is counted
-//! as undecided, and is no violation.
+//! **What it decides.** Each machine's clock has an unknown offset from true time, bounded by the
+//! uncertainty that the user states, and a rate within the drift bound. A violation is reported
+//! only if no placement of all clocks within those bounds explains all lines of all files. Whatever
+//! holds under some placements and not under others is counted as undecided, and is no violation.
 //!
-//! **What is compared.** A claim stands for certain from its `elected` line to its `stepped-down` line, or to the end
-//! by time that its last line names, if that is earlier; without a `stepped-down` line, only to the last line that
-//! proves it, since a process that is killed writes no end. Claims of one election must not overlap, and follow each
-//! other in the order of their tokens. A write that was accepted happened at some moment between its two readings.
+//! **What is compared.** A claim stands for certain from its `elected` line to its `stepped-down`
+//! line, or to the end by time that its last line names, if that is earlier; without a
+//! `stepped-down` line, only to the last line that proves it, since a process that is killed writes
+//! no end. Claims of one election must not overlap, and follow each other in the order of their
+//! tokens. A write that was accepted happened at some moment between its two readings.
 //!
-//! **Parts of a log.** A file without a header is a later part of a log that was split or rotated. It has a clock of its
-//! own, of which its clock lines are known, and it may lack lines. Two tenures under one token, of which one has no line
-//! of its election, may be one tenure in two parts: they are not accused, and both are compared with other tokens.
+//! **Parts of a log.** A file without a header is a later part of a log that was split or rotated.
+//! It has a clock of its own, of which its clock lines are known, and it may lack lines. Two
+//! tenures under one token, of which one has no line of its election, may be one tenure in two
+//! parts: they are not accused, and both are compared with other tokens.
 //!
-//! **What an answer needs.** Nothing is said to hold unless claims were compared, and writes too: leaders that write no
-//! lines of their writes may have written anything. [`Settings::unfenced`] gives up the second.
+//! **What an answer needs.** Nothing is said to hold unless claims were compared, and writes too:
+//! leaders that write no lines of their writes may have written anything. [`Settings::unfenced`]
+//! gives up the second.
 //!
-//! **Not guaranteed**: that a log without a finding is of a correct run. Overlaps shorter than the clocks can tell, and
-//! processes that wrote no log, are not seen.
+//! **Not guaranteed**: that a log without a finding is of a correct run. Overlaps shorter than the
+//! clocks can tell, and processes that wrote no log, are not seen.
 
 mod candidate;
 mod explain;
@@ -54,8 +57,8 @@ pub struct Settings {
     pub of_files: BTreeMap<String, Duration>,
     /// The drift bound of every clock, in parts per million, instead of the one in its files.
     pub drift_ppm: Option<u32>,
-    /// Nothing that leaders write is fenced, so the answer may rest on their claims alone. It says nothing about what
-    /// they wrote.
+    /// Nothing that leaders write is fenced, so the answer may rest on their claims alone. It says
+    /// nothing about what they wrote.
     pub unfenced: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What must come before what: the claims of one election, and the accepted writes to one resource, in the order of
-//! their tokens.
+//! What must come before what: the claims of one election, and the accepted writes to one resource,
+//! in the order of their tokens.
 
 use super::explain::{Order, explain};
 use super::facts::{Facts, Index, Moment};

@@ -1,14 +1,17 @@
-//! Whether the readings of all clocks can be placed in true time, so that everything that is known holds.
+//! Whether the readings of all clocks can be placed in true time, so that everything that is known
+//! holds.
 //!
-//! Each node is a moment: a reading of one clock, or a moment between others. Each edge is a constraint: the node `to`
-//! comes at most `most` nanoseconds after the node `from` (before it, if negative). All constraints hold together if
-//! and only if no cycle of edges has a negative sum, and a negative cycle is a proof that they can't: going round it, a
-//! moment would come before itself.
+//! Each node is a moment: a reading of one clock, or a moment between others. Each edge is a
+//! constraint: the node `to` comes at most `most` nanoseconds after the node `from` (before it, if
+//! negative). All constraints hold together if and only if no cycle of edges has a negative sum,
+//! and a negative cycle is a proof that they can't: going round it, a moment would come before
+//! itself.
 //!
-//! The search is that of Bellman and Ford, with a queue of the nodes that have moved. Nodes begin far too late, and move
-//! to the latest time that the constraints permit: once the clocks are placed, an order that holds costs nothing, and
-//! one that can't hold moves the origin of time, which shows at once. Nodes that no constraint ties to the origin keep
-//! their guesses, by which they are placed among each other.
+//! The search is that of Bellman and Ford, with a queue of the nodes that have moved. Nodes begin
+//! far too late, and move to the latest time that the constraints permit: once the clocks are
+//! placed, an order that holds costs nothing, and one that can't hold moves the origin of time,
+//! which shows at once. Nodes that no constraint ties to the origin keep their guesses, by which
+//! they are placed among each other.
 
 use std::collections::VecDeque;
 
@@ -172,8 +175,8 @@ impl Placement {
         self.moved_by[to] = position;
         self.moves[to] += 1;
         self.wait(position_of(to));
-        // The origin moves only in a cycle. Other nodes of a negative cycle move without end: a look after 8, 16, 32
-        // moves costs little.
+        // The origin moves only in a cycle. Other nodes of a negative cycle move without end: a
+        // look after 8, 16, 32 moves costs little.
         let looks = to == ORIGIN || self.moves[to] >= 8 && self.moves[to].is_power_of_two();
         if looks { self.cycle(to) } else { None }
     }

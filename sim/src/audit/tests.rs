@@ -1,6 +1,6 @@
-//! Logs that the library has written, as the audit reads them, beside what a test has observed of the same tenures and
-//! writes. An audit is as good as the lines: an end that is not written, or a refused write that is written as accepted,
-//! can't be seen in a log alone.
+//! Logs that the library has written, as the audit reads them, beside what a test has observed of
+//! the same tenures and writes. An audit is as good as the lines: an end that is not written, or a
+//! refused write that is written as accepted, can't be seen in a log alone.
 
 // These helpers are not tests in the sense of clippy.toml.
 #![allow(clippy::unwrap_used)]
@@ -62,7 +62,8 @@ impl Seen {
         self.add(Fact::SteppedDown { at, key, token, reason });
     }
 
-    /// Observes a candidate's events, at the moments at which they happen: only waiting moves the clock.
+    /// Observes a candidate's events, at the moments at which they happen: only waiting moves the
+    /// clock.
     fn observe(&self, candidate: &Candidate, name: &'static str) {
         let (seen, mut events) = (self.clone(), candidate.events());
         let claim = move |seen: &Self, tenure: &Tenure| {
@@ -162,7 +163,8 @@ impl Database {
         self.fence.take_over(&mut self.connection, token).unwrap()
     }
 
-    /// A fenced write. Whether it was carried out is read from the rows; if the database has failed, it is unknown.
+    /// A fenced write. Whether it was carried out is read from the rows; if the database has
+    /// failed, it is unknown.
     async fn write(&mut self, seen: &Seen, tenure: &Tenure, taken_over: &TakenOver) {
         let (write, began) = (tenure.trace_write("jobs"), seen.now());
         sleep(SECOND).await;
@@ -240,8 +242,8 @@ impl End {
     }
 }
 
-/// Two candidates lead, one after the other. The first tenure ends in that way, and each of the fence's answers is
-/// given. Returns the log, and what was observed.
+/// Two candidates lead, one after the other. The first tenure ends in that way, and each of the
+/// fence's answers is given. Returns the log, and what was observed.
 async fn leads_twice(end: End) -> (String, Vec<Fact>) {
     let folder = tempfile::tempdir().unwrap();
     let (world, log) = (World::new().unwrap(), Log::create_in(folder.path()).unwrap());

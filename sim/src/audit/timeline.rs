@@ -1,7 +1,9 @@
-//! The clocks as constraints: each reading is a node, and its neighbours and the wall clock bound its true time.
+//! The clocks as constraints: each reading is a node, and its neighbours and the wall clock bound
+//! its true time.
 //!
-//! In `d` nanoseconds of true time a clock counts from `d * (1 - rho)` to `d * (1 + rho)`, where `rho` is its drift
-//! bound. So between two readings with difference `c` there are from `c / (1 + rho)` to `c / (1 - rho)` of true time.
+//! In `d` nanoseconds of true time a clock counts from `d * (1 - rho)` to `d * (1 + rho)`, where
+//! `rho` is its drift bound. So between two readings with difference `c` there are from
+//! `c / (1 + rho)` to `c / (1 - rho)` of true time.
 
 use super::facts::{Anchor, Clock, Facts, Index, Moment};
 use super::log::{DRIFT_MOST, READING_MOST};
@@ -12,7 +14,8 @@ use std::time::Duration;
 /// Parts per million.
 const PPM: u128 = 1_000_000;
 
-/// A reading is rounded down to a nanosecond, on each side of a comparison, and an end of a claim once more.
+/// A reading is rounded down to a nanosecond, on each side of a comparison, and an end of a claim
+/// once more.
 pub(super) const RESOLUTION: i128 = 4;
 
 /// The earliest and the latest true time.
@@ -94,8 +97,8 @@ impl Timelines {
         of.first + place
     }
 
-    /// By how much the first moment may come after the second in true time, by the bounds of each clock alone; `None`
-    /// if they don't say.
+    /// By how much the first moment may come after the second in true time, by the bounds of each
+    /// clock alone; `None` if they don't say.
     pub(super) fn widest(&self, first: (Index, u64), second: (Index, u64)) -> Option<i128> {
         if first.0 == second.0 {
             return Some(i128::from(first.1) - i128::from(second.1));
@@ -168,8 +171,9 @@ impl Line<'_> {
         Some((wall - uncertainty - within, wall + uncertainty))
     }
 
-    /// The time of each reading by the wall clock at the last clock line before it, or the first one. A clock without
-    /// any is guessed late: nodes only move to earlier times, so this clock is fitted to the others.
+    /// The time of each reading by the wall clock at the last clock line before it, or the first
+    /// one. A clock without any is guessed late: nodes only move to earlier times, so this clock is
+    /// fitted to the others.
     fn guesses(&self) -> Vec<i128> {
         let mut anchors: Vec<(u64, u64)> =
             self.clock.anchors.iter().map(|anchor| (anchor.at.reading, anchor.wall)).collect();

@@ -68,7 +68,8 @@ pub struct Report {
     pub files: u64,
     /// The number of lines.
     pub lines: u64,
-    /// The number of clocks: files of one boot of one machine share one, and a file without a header has its own.
+    /// The number of clocks: files of one boot of one machine share one, and a file without a
+    /// header has its own.
     pub clocks: u64,
     /// The number of elections, by their keys.
     pub elections: u64,
@@ -84,19 +85,22 @@ pub struct Report {
     pub refused_writes: u64,
     /// Writes whose outcome their process did not learn.
     pub unknown_writes: u64,
-    /// Whether nothing that leaders write is fenced, as the [settings](super::Settings::unfenced) say.
+    /// Whether nothing that leaders write is fenced, as the [settings](super::Settings::unfenced)
+    /// say.
     pub unfenced: bool,
     /// Lines that the processes could not write.
     pub lost_lines: u64,
     /// Files whose last line is cut off.
     pub cut_off: u64,
-    /// Files without a header, such as the later parts of a log that was split: lines before theirs may be missing.
+    /// Files without a header, such as the later parts of a log that was split: lines before theirs
+    /// may be missing.
     pub without_header: u64,
     /// Files without a line: no candidate has joined them.
     pub empty: u64,
     /// Candidates whose clock went back between two lines.
     pub clocks_back: u64,
-    /// The longest overlap of two claims that the bounds of the clocks do not rule out, in nanoseconds.
+    /// The longest overlap of two claims that the bounds of the clocks do not rule out, in
+    /// nanoseconds.
     pub widest_undecided_ns: u64,
     /// How often each property was compared.
     pub properties: BTreeMap<&'static str, Compared>,

@@ -1,8 +1,8 @@
 //! Accepted writes to one resource: those of a tenure come before those of a newer one.
 //!
-//! A write happened at some moment between its two readings. So for each tenure there is a moment at which its writes
-//! give way to newer ones: after the beginning of each of its own, before the end of each newer one, and in the order
-//! of the tokens.
+//! A write happened at some moment between its two readings. So for each tenure there is a moment
+//! at which its writes give way to newer ones: after the beginning of each of its own, before the
+//! end of each newer one, and in the order of the tokens.
 
 use super::explain::Order;
 use super::facts::{Facts, Index, Moment, Writes, WritesOf};
@@ -21,8 +21,8 @@ struct Tenure {
     began: Vec<Index>,
 }
 
-/// Two tenures' writes to be compared: the orders of the older beginning and of the newer end, and by how much the first
-/// may come after the second.
+/// Two tenures' writes to be compared: the orders of the older beginning and of the newer end, and
+/// by how much the first may come after the second.
 pub(super) struct Pair {
     orders: [Index; 2],
     widest: Option<i128>,

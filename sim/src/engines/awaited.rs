@@ -19,8 +19,8 @@ impl Awaited {
         self.0.push(One { kind, node, had: false });
     }
 
-    /// A fault of that kind has had an effect there. Returns the event that reports it; `None` if all faults that were
-    /// ordered have already had theirs.
+    /// A fault of that kind has had an effect there. Returns the event that reports it; `None` if
+    /// all faults that were ordered have already had theirs.
     pub(crate) fn took(&mut self, kind: FaultKind, node: Option<usize>) -> Option<Event> {
         let is_it = |one: &&mut One| one.kind == kind && one.node == node && !one.had;
         self.0.iter_mut().find(is_it)?.had = true;

@@ -84,7 +84,8 @@ pub(crate) mod of_driver {
     use crate::plan::SimTime;
     use crate::trace::{Answer, Asked, Event, Who};
 
-    /// A request and its holder, which is zero for a look; `None` if it is one that no candidate's machine makes.
+    /// A request and its holder, which is zero for a look; `None` if it is one that no candidate's
+    /// machine makes.
     pub(crate) fn asked(request: &Request) -> Option<(u128, Asked)> {
         super::asked(request.of_contract()?)
     }
@@ -94,7 +95,8 @@ pub(crate) mod of_driver {
         reply.for_machine().map_or(Answer::Other, super::answered)
     }
 
-    /// A candidate's event; `None` if it is one that traces do not have. `when` is the true time at which its clock shows that.
+    /// A candidate's event; `None` if it is one that traces do not have. `when` is the true time at
+    /// which its clock shows that.
     pub(crate) fn traced(
         who: Who,
         event: &tenure::Event,

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls a future that many times, then drops it; returns its output if it completed. For tests that a dropped future
-/// affects no other caller.
+/// Polls a future that many times, then drops it; returns its output if it completed. For tests
+/// that a dropped future affects no other caller.
 pub async fn cut<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {

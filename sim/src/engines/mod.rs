@@ -37,8 +37,8 @@ pub enum Engine {
     /// The real driver, Redis adapter and scripts, over simulated TCP.
     #[cfg(feature = "turmoil")]
     Turmoil,
-    /// Processes and a server of that store. Nothing is simulated, so a plan takes as long as it says, and does not give
-    /// the same run twice.
+    /// Processes and a server of that store. Nothing is simulated, so a plan takes as long as it
+    /// says, and does not give the same run twice.
     #[cfg(feature = "real")]
     Real(real::Target),
 }
@@ -104,8 +104,8 @@ impl Engine {
         }
     }
 
-    /// The properties that judge its runs: an engine without ticks has no handles, and not every server shows what it has
-    /// refused.
+    /// The properties that judge its runs: an engine without ticks has no handles, and not every
+    /// server shows what it has refused.
     pub fn properties(self) -> impl Iterator<Item = PropertyName> {
         properties::names_at(self.tick()).filter(move |name| !self.left_out().contains(name))
     }
@@ -131,8 +131,8 @@ impl Engine {
         }
     }
 
-    /// Prepares this process for runs, before it has started any thread. For some stores that starts its program again,
-    /// with the same arguments, and does not return.
+    /// Prepares this process for runs, before it has started any thread. For some stores that
+    /// starts its program again, with the same arguments, and does not return.
     pub fn prepare(self) {
         match self {
             Self::Model => {}
@@ -157,8 +157,8 @@ impl Engine {
         }
     }
 
-    /// Carries out a plan, but orders faults of that kind without carrying them out. A check of effects has to notice
-    /// that they are missing.
+    /// Carries out a plan, but orders faults of that kind without carrying them out. A check of
+    /// effects has to notice that they are missing.
     ///
     /// # Errors
     /// As those of [`run`](Self::run).

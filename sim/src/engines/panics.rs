@@ -1,7 +1,7 @@
 //! Panics of code under test: their messages, and whether they are printed.
 //!
-//! Code that panics does so in every run that fails, and in a hundred more while its plan is shrunk. Only one
-//! backtrace is useful: that of the smallest plan.
+//! Code that panics does so in every run that fails, and in a hundred more while its plan is
+//! shrunk. Only one backtrace is useful: that of the smallest plan.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -18,7 +18,8 @@ static HOOK: Once = Once::new();
 
 /// Calls `what`. Panics in it, on this thread, do not reach the panic hook.
 ///
-/// The first call installs a panic hook for the whole process, which passes other panics on to the former hook.
+/// The first call installs a panic hook for the whole process, which passes other panics on to the
+/// former hook.
 pub(crate) fn quietly<T>(what: impl FnOnce() -> T) -> T {
     install();
     let before = IS_QUIET.replace(true);
@@ -35,8 +36,8 @@ pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("without a message")
 }
 
-/// Takes the message of the first panic on this thread since the last call, whether it was caught or not: a runtime
-/// catches the panics of its tasks, and tells only who joins them.
+/// Takes the message of the first panic on this thread since the last call, whether it was caught
+/// or not: a runtime catches the panics of its tasks, and tells only who joins them.
 #[cfg(feature = "turmoil")]
 pub(crate) fn take() -> Option<String> {
     install();

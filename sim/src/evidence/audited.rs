@@ -1,5 +1,5 @@
-//! Runs of the model engine, judged as an audit judges real logs: each process writes what `tenure::trace` would have
-//! written, by its own clock, and nothing else is known.
+//! Runs of the model engine, judged as an audit judges real logs: each process writes what
+//! `tenure::trace` would have written, by its own clock, and nothing else is known.
 //!
 //! Within the assumptions an audit must find nothing, and planted bugs show what it can find.
 
@@ -33,8 +33,8 @@ const KEY: &str = "job";
 /// The resource that leaders write to.
 const RESOURCE: &str = "sink";
 
-/// Whether an audit of such a run must find nothing: all that single leaders, tokens and fences rest on is kept, and
-/// the clocks stay within their bounds in both directions.
+/// Whether an audit of such a run must find nothing: all that single leaders, tokens and fences
+/// rest on is kept, and the clocks stay within their bounds in both directions.
 pub fn is_within_assumptions(plan: &Plan) -> bool {
     const OTHERS: [Assumption; 2] = [Assumption::PromptEffects, Assumption::TakeOverFirst];
     let bound = |node| i64::from(plan.settings_of(node).drift_ppm);
@@ -43,7 +43,8 @@ pub fn is_within_assumptions(plan: &Plan) -> bool {
         && nodes.all(|(node, of)| of.clock_rate_ppm.abs() <= bound(node))
 }
 
-/// The plan of a seed, with the kinds of faults that an audit's assumptions permit whatever else is drawn.
+/// The plan of a seed, with the kinds of faults that an audit's assumptions permit whatever else is
+/// drawn.
 pub fn plan(seed: u64) -> Plan {
     let permitted =
         |kind: &FaultKind| !kind.is_beyond_the_assumptions() && *kind != FaultKind::StoreClockBack;
@@ -172,8 +173,8 @@ impl Process {
         self.clock.read(at).as_nanos()
     }
 
-    /// The validity that remains, by the process's clock: the first reading at which the claim is over is one above
-    /// the last one before.
+    /// The validity that remains, by the process's clock: the first reading at which the claim is
+    /// over is one above the last one before.
     fn left(&self, at: SimTime, claim_ends: SimTime) -> u64 {
         let last = self.clock.read(claim_ends - NANOSECOND);
         let until = last + NANOSECOND;
@@ -182,7 +183,8 @@ impl Process {
     }
 
     fn line(&mut self, line: &Line<'_>) {
-        // Such a line has no maps with other keys than texts, and writing to a string does not fail.
+        // Such a line has no maps with other keys than texts, and writing to a string does not
+        // fail.
         if let Ok(text) = serde_json::to_string(line) {
             let _ = writeln!(self.text, "{text}");
         }
@@ -215,7 +217,8 @@ pub struct Audits {
     pub tenures: u64,
     /// How often each property was compared.
     pub properties: BTreeMap<&'static str, Compared>,
-    /// The lowest seed in which each property was violated, the number of such runs, and the violation.
+    /// The lowest seed in which each property was violated, the number of such runs, and the
+    /// violation.
     pub violated: BTreeMap<&'static str, (u64, u64, Violation)>,
 }
 

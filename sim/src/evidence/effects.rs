@@ -7,7 +7,8 @@ use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan};
 use crate::search::campaign::{Campaign, Failure, OFTEN, Ordered, Run, Seeds, Summary};
 
-/// The seeds that are searched for plans of a kind. A default campaign of any engine has all of them.
+/// The seeds that are searched for plans of a kind. A default campaign of any engine has all of
+/// them.
 pub const SEEDS: u64 = 500;
 
 /// The result of the same runs with and without one kind of fault in one engine.
@@ -34,8 +35,8 @@ impl LeftOut {
     }
 }
 
-/// Carries out plans of a default campaign that contain faults of that kind, with them and without: as many plans as
-/// a campaign needs to notice, or those of the first `runs` seeds.
+/// Carries out plans of a default campaign that contain faults of that kind, with them and without:
+/// as many plans as a campaign needs to notice, or those of the first `runs` seeds.
 pub fn leave_out(engine: Engine, kind: FaultKind, runs: Option<u64>) -> LeftOut {
     let count = runs.unwrap_or(SEEDS);
     let campaign = Campaign {

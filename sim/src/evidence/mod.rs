@@ -1,5 +1,5 @@
-//! Evidence that the checks catch faults: controls that must fail, planted mutants, faults without effect,
-//! and other algorithms under the same plans.
+//! Evidence that the checks catch faults: controls that must fail, planted mutants, faults without
+//! effect, and other algorithms under the same plans.
 
 pub mod audited;
 pub mod compare;

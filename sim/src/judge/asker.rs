@@ -11,8 +11,8 @@ pub(super) struct Asker {
     pub(super) sent_at: SimTime,
     /// Its first request in the calm.
     first_in_calm: Option<u64>,
-    /// Whether a request that was sent in the calm has been answered: no earlier fault affects the connection
-    /// between it and the store any more.
+    /// Whether a request that was sent in the calm has been answered: no earlier fault affects the
+    /// connection between it and the store any more.
     pub(super) is_settled: bool,
     /// What is known of its last request.
     last: Last,
@@ -66,8 +66,9 @@ impl Asker {
     }
 }
 
-/// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any other process
-/// may get lost: that process may have crashed, or its connection may still suffer from an earlier fault.
+/// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any
+/// other process may get lost: that process may have crashed, or its connection may still suffer
+/// from an earlier fault.
 pub(super) fn is_from_waiting<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {
     // Not every store shows what its candidates have watched.
     let is_it = |asked: Asked| match (asked, request) {

@@ -1,10 +1,10 @@
-//! The safety margin of a run: the least true time between one tenure's last permitted write and the
-//! next tenure's first.
+//! The safety margin of a run: the least true time between one tenure's last permitted write and
+//! the next tenure's first.
 //!
-//! A write is permitted while `is_leader()` of its node is true. How near the next tenure may come depends
-//! on how the first one ended. A lease that lapsed kept all others out for a stop margin and more after
-//! the last permitted write. A lease that was handed back is free as soon as its work has ended, so only
-//! the latency of messages lies between. The two are counted separately.
+//! A write is permitted while `is_leader()` of its node is true. How near the next tenure may come
+//! depends on how the first one ended. A lease that lapsed kept all others out for a stop margin
+//! and more after the last permitted write. A lease that was handed back is free as soon as its
+//! work has ended, so only the latency of messages lies between. The two are counted separately.
 
 use std::time::Duration;
 

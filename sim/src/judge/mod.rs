@@ -1,4 +1,5 @@
-//! Judging a run: properties that must hold, conditions that must have been met, and safety margins.
+//! Judging a run: properties that must hold, conditions that must have been met, and safety
+//! margins.
 
 mod asker;
 pub mod finding;

@@ -18,7 +18,8 @@ use crate::trace::{Entry, Event, Trace};
 pub enum Judging<'a> {
     /// Up to the first violation of any of them: a later one may be its consequence.
     StopAtFirst(Which<'a>),
-    /// Each up to its own first violation: this shows every property that a bug or a broken assumption violates.
+    /// Each up to its own first violation: this shows every property that a bug or a broken
+    /// assumption violates.
     KeepJudging(Which<'a>),
 }
 
@@ -92,8 +93,8 @@ impl Outcome {
         self.trace.push(at, event);
     }
 
-    /// The outcome of one run with several elections. Its trace is that of the election with the earliest
-    /// violation, or of the first election if there is none.
+    /// The outcome of one run with several elections. Its trace is that of the election with the
+    /// earliest violation, or of the first election if there is none.
     #[cfg(feature = "turmoil")]
     pub(crate) fn of_elections(mut all: Vec<Self>) -> Self {
         let violated_at =

@@ -1,5 +1,5 @@
-//! A small map. A run has few tokens and few candidates, and most lookups are for the newest: a search from
-//! the end of a list is faster than a tree.
+//! A small map. A run has few tokens and few candidates, and most lookups are for the newest: a
+//! search from the end of a list is faster than a tree.
 
 /// Keys and their values, the newest last.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The conditions that a campaign must have met before "nothing violated" means anything.
 //!
-//! Each condition is counted from the events of the trace, never from what a plan intended. Not guaranteed:
-//! that a run in which a condition was met would have shown a bug there.
+//! Each condition is counted from the events of the trace, never from what a plan intended. Not
+//! guaranteed: that a run in which a condition was met would have shown a bug there.
 
 mod candidates;
 mod condition;

@@ -1,10 +1,11 @@
-//! The state of an election: what the events of a run say of its leaders, its candidates and its leases.
+//! The state of an election: what the events of a run say of its leaders, its candidates and its
+//! leases.
 //!
-//! A run folds its state once for each event. Properties, meters and conditions judge an event by the state before it,
-//! so that they see what the event changes.
+//! A run folds its state once for each event. Properties, meters and conditions judge an event by
+//! the state before it, so that they see what the event changes.
 //!
-//! Not guaranteed: that the state makes sense. A candidate with a bug reports an end without an election; the
-//! properties find that, and the state keeps what was reported.
+//! Not guaranteed: that the state makes sense. A candidate with a bug reports an end without an
+//! election; the properties find that, and the state keeps what was reported.
 
 use super::asker::{self, Asker};
 use super::recent::Recent;
@@ -38,7 +39,8 @@ pub struct Leader {
     pub token: u64,
 }
 
-/// What is known of the tenures under one token. There are several only if the store grants a token twice.
+/// What is known of the tenures under one token. There are several only if the store grants a token
+/// twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tenure {
     /// The place of its grant in the order of all grants; zero if the store did not grant it.
@@ -47,7 +49,8 @@ pub(super) struct Tenure {
     pub(super) granted: Option<(u32, SimTime)>,
     /// The latest end that the store recorded for its lease.
     pub(super) lease_ends: Option<SimTime>,
-    /// The first instant at which no candidate may lead under it any more: the end of its lease, or its release.
+    /// The first instant at which no candidate may lead under it any more: the end of its lease, or
+    /// its release.
     pub(super) over_from: Option<SimTime>,
     /// The candidate that was elected under it.
     pub(super) elected: Option<Who>,
@@ -151,7 +154,8 @@ impl State {
         self.is_calm
     }
 
-    /// The nodes that answer "I lead", paused ones included, in the order in which their leads began.
+    /// The nodes that answer "I lead", paused ones included, in the order in which their leads
+    /// began.
     pub fn leaders(&self) -> &[Leader] {
         &self.leaders
     }
@@ -166,7 +170,8 @@ impl State {
         self.leaders.iter().copied().find(|leader| leader.who.node == node)
     }
 
-    /// The token under which a candidate has reported that it is elected, unless it has reported the end since.
+    /// The token under which a candidate has reported that it is elected, unless it has reported
+    /// the end since.
     pub fn claims(&self, who: Who) -> Option<u64> {
         self.claims.get(who).copied()
     }

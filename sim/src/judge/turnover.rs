@@ -1,6 +1,7 @@
 //! How leads follow each other in a run: the times between them, whatever faults there were.
 //!
-//! These are figures, not judgements: `takeover-within` and `handover-within` judge them where they are promised.
+//! These are figures, not judgements: `takeover-within` and `handover-within` judge them where they
+//! are promised.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub enum Interval {
     Handover,
     /// From the end of a lease that lapsed to the next lead, without a quarantine.
     Takeover,
-    /// From the first renewal that got no answer to the end of the lead, if that ended by the clock.
+    /// From the first renewal that got no answer to the end of the lead, if that ended by the
+    /// clock.
     CutOff,
     /// Between two leads, whatever the reason.
     Leaderless,
@@ -152,7 +154,8 @@ impl Turnover {
         }
     }
 
-    /// A lead has ended, or its end by the clock is reported: a paused candidate reports that later.
+    /// A lead has ended, or its end by the clock is reported: a paused candidate reports that
+    /// later.
     fn cut_off(&mut self, who: Who) {
         let candidate = self.candidates.of(who);
         if candidate.has_expired

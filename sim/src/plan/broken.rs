@@ -44,7 +44,8 @@ impl Plan {
     fn loss_is_not_final(&self) -> bool {
         let most = (0..self.nodes.len()).map(|node| self.settings_of(node).ttl_ms).max();
         let is_short = |node| Some(self.settings_of(node).quarantine_ms) < most;
-        // In a split brain the old primary is no exception: what it grants counts only if sentinels still name it.
+        // In a split brain the old primary is no exception: what it grants counts only if sentinels
+        // still name it.
         self.has_of(Class::LosesData)
             && (self.store.trust_empty_store || (0..self.nodes.len()).any(is_short))
     }
@@ -61,8 +62,9 @@ impl Plan {
     }
 
     fn effects_are_late(&self) -> bool {
-        // The time left before a claim ends, or before a resignation completes: work is dropped at the drain bound, the
-        // lease is handed back, and a write that is still under way arrives in the next tenure.
+        // The time left before a claim ends, or before a resignation completes: work is dropped at
+        // the drain bound, the lease is handed back, and a write that is still under way arrives in
+        // the next tenure.
         let left_us = |node| {
             let settings = self.settings_of(node);
             let drift = u64::from(settings.drift_ppm);

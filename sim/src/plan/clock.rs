@@ -27,7 +27,8 @@ pub(crate) fn true_time(counted: Duration, rate_ppm: i64) -> Duration {
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
-    /// Millionths counted in a true second: a million for a rate of zero, and zero while the clock is stopped.
+    /// Millionths counted in a true second: a million for a rate of zero, and zero while the clock
+    /// is stopped.
     pace: AtomicU64,
     /// The pace of the clock when it is not stopped.
     running_pace: u64,
@@ -54,8 +55,8 @@ impl Clock {
         Instant::from_nanos(get(&self.base_local).saturating_add(counted))
     }
 
-    /// The first moment at which the clock reads at least `shows`, unless the clock is stepped or stopped before.
-    /// [`SimTime::NEVER`] for a stopped clock.
+    /// The first moment at which the clock reads at least `shows`, unless the clock is stepped or
+    /// stopped before. [`SimTime::NEVER`] for a stopped clock.
     pub fn when(&self, shows: Instant) -> SimTime {
         let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
         let pace = get(&self.pace);

@@ -1,7 +1,7 @@
 //! Random numbers, keyed by their purpose.
 //!
-//! Every draw is a function of (seed, stream, id) and nothing else. So a removed fault, or one more draw, changes no
-//! other draw of the run.
+//! Every draw is a function of (seed, stream, id) and nothing else. So a removed fault, or one more
+//! draw, changes no other draw of the run.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use super::nanos;
 
 /// A stream of numbers for one purpose: a `SplitMix64` sequence.
 ///
-/// Its finalizer is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
-/// Names are hashed by FNV-1a, because it is cheap: a run makes thousands of streams.
+/// Its finalizer is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+/// (OOPSLA 2014). Names are hashed by FNV-1a, because it is cheap: a run makes thousands of
+/// streams.
 #[derive(Clone, Debug)]
 pub struct Draw {
     state: u64,

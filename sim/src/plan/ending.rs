@@ -1,9 +1,10 @@
 //! The end of a run: each election has had one leader for a while in the recovery phase.
 //!
-//! An election waits for a leader, at most for the progress bound. Its tenure then has to lead for [`RENEWALS`] renew
-//! intervals without a break, so that renewals are seen. If the plan hands over, the leader is then asked to resign,
-//! and the same begins again with another tenure. A leader from before the recovery phase may still lose its lead: then
-//! the election waits for the next one, within the same bound.
+//! An election waits for a leader, at most for the progress bound. Its tenure then has to lead for
+//! [`RENEWALS`] renew intervals without a break, so that renewals are seen. If the plan hands over,
+//! the leader is then asked to resign, and the same begins again with another tenure. A leader from
+//! before the recovery phase may still lose its lead: then the election waits for the next one,
+//! within the same bound.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use tenure_core::Config;
 
 use super::{Plan, SimTime};
 
-/// The number of renew intervals of the slowest candidate. Two renewals fit, at every permitted rate of the leader's
-/// clock.
+/// The number of renew intervals of the slowest candidate. Two renewals fit, at every permitted
+/// rate of the leader's clock.
 const RENEWALS: u32 = 3;
 
 /// The end of a run.
@@ -72,7 +73,8 @@ impl Ending {
         ends.max().unwrap_or(self.calm_from)
     }
 
-    /// The recovery phase begins then: at the time of the plan, or later if a real server takes longer to come back.
+    /// The recovery phase begins then: at the time of the plan, or later if a real server takes
+    /// longer to come back.
     pub(crate) fn begins_at(&mut self, now: SimTime) {
         self.calm_from = now;
         for election in &mut self.elections {
@@ -80,8 +82,8 @@ impl Ending {
         }
     }
 
-    /// Takes the nodes and tokens that lead an election now. Returns the node that has to be asked to hand over, if
-    /// there is one.
+    /// Takes the nodes and tokens that lead an election now. Returns the node that has to be asked
+    /// to hand over, if there is one.
     pub(crate) fn observe(
         &mut self,
         now: SimTime,
@@ -136,8 +138,8 @@ mod tests {
 
     const NO_LEADER: [(usize, u64); 0] = [];
 
-    /// The end of a run with that many elections; the beginning of the recovery phase, the bound, and the time for
-    /// which a tenure has to lead.
+    /// The end of a run with that many elections; the beginning of the recovery phase, the bound,
+    /// and the time for which a tenure has to lead.
     fn ending(hands_over: bool, elections: usize) -> (Ending, SimTime, Duration, Duration) {
         let plan = Plan { handover: hands_over, ..swarm(1, &FaultKind::ALL, Scope::Model) };
         let ending = Ending::of(&plan, &plan.configs().unwrap(), elections);

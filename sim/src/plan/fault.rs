@@ -6,9 +6,9 @@ use super::{FaultKind, ProcessFault, What};
 
 /// One fault.
 ///
-/// It ends after `for_ms`, and at the latest just before the recovery phase begins. A fault that lasts, and would begin
-/// less than a millisecond before the recovery phase, does not happen. A fault of one moment, such as a broken
-/// connection, has no duration.
+/// It ends after `for_ms`, and at the latest just before the recovery phase begins. A fault that
+/// lasts, and would begin less than a millisecond before the recovery phase, does not happen. A
+/// fault of one moment, such as a broken connection, has no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {

@@ -30,7 +30,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, SyntaxError> {
 
 pub(crate) fn at(field: &str, error: &serde_json::Error) -> SyntaxError {
     let text = error.to_string();
-    // The library repeats the position at the end of its message, and quotes the text that it found.
+    // The library repeats the position at the end of its message, and quotes the text that it
+    // found.
     let what = plain(text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what));
     SyntaxError { line: error.line(), column: error.column(), field: plain(field), what }
 }
@@ -38,8 +39,8 @@ pub(crate) fn at(field: &str, error: &serde_json::Error) -> SyntaxError {
 /// The longest text from a file that is shown, in characters.
 const SHOWN: usize = 400;
 
-/// A text from a file as one line that can't change a terminal: control characters, and characters that change the
-/// direction of writing, are escaped, and a long text is cut.
+/// A text from a file as one line that can't change a terminal: control characters, and characters
+/// that change the direction of writing, are escaped, and a long text is cut.
 pub fn plain(text: &str) -> String {
     let mut plain = String::new();
     for (count, letter) in text.chars().enumerate() {
@@ -61,7 +62,8 @@ fn is_plain(letter: char) -> bool {
         && !matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text is a name that a file may repeat in a command for users, such as an engine's name.
+/// Whether a text is a name that a file may repeat in a command for users, such as an engine's
+/// name.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte);
     (1..=64).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_part)

@@ -69,7 +69,8 @@ pub struct Plan {
     pub program: Program,
     /// The faults, in order.
     pub faults: Vec<Fault>,
-    /// The beginning of the recovery phase, in milliseconds of true time. No fault happens from then on.
+    /// The beginning of the recovery phase, in milliseconds of true time. No fault happens from
+    /// then on.
     pub calm_from_ms: u64,
     /// Whether the leader of the recovery phase is asked to hand over.
     #[serde(default)]
@@ -108,11 +109,12 @@ pub struct StorePlan {
 pub struct Work {
     /// The interval, in milliseconds of the leader's clock.
     pub every_ms: u64,
-    /// The longest time of a write from the check to its arrival, in microseconds of true time. In the turmoil engine
-    /// every write takes this time.
+    /// The longest time of a write from the check to its arrival, in microseconds of true time. In
+    /// the turmoil engine every write takes this time.
     #[serde(default)]
     pub takes_us: u64,
-    /// Whether a new leader reads the resource before it has taken it over: gives up the second half of promise G4.
+    /// Whether a new leader reads the resource before it has taken it over: gives up the second
+    /// half of promise G4.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_first: bool,
 }
@@ -232,8 +234,8 @@ impl Plan {
         }
     }
 
-    /// The longest time from the beginning of the recovery phase to a leader: promise G7's bound, for the slowest
-    /// candidate.
+    /// The longest time from the beginning of the recovery phase to a leader: promise G7's bound,
+    /// for the slowest candidate.
     pub fn progress_bound(&self, configs: &[Config]) -> Duration {
         let round_trip = Duration::from_micros(2 * self.latency_us.1) + Duration::from_millis(4);
         let bound = |config: &Config| {

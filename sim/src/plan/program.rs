@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The number of elections in which each node takes part, over one driver and one connection. Each election is
-    /// judged by itself. The model engine supports only one.
+    /// The number of elections in which each node takes part, over one driver and one connection.
+    /// Each election is judged by itself. The model engine supports only one.
     #[serde(default = "one")]
     pub elections: u32,
     /// The way in which leaders get their work. The model engine supports only the first one.
     #[serde(default)]
     pub manner: Manner,
-    /// Whether futures of every kind are started and dropped before they complete. Only the turmoil engine supports it.
+    /// Whether futures of every kind are started and dropped before they complete. Only the turmoil
+    /// engine supports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancels: bool,
 }
@@ -22,14 +23,16 @@ pub struct Program {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
-    /// By `run_while_leader`. The work checks its tenure before each step, and cleans up at the end.
+    /// By `run_while_leader`. The work checks its tenure before each step, and cleans up at the
+    /// end.
     #[default]
     WhileLeader,
     /// By `run_until`, which ends when the candidate leaves. The work is the same.
     Until,
     /// By `run_while_leader`. The work waits for its tenure's cancellation token, and ends at once.
     CancellationToken,
-    /// By callbacks: one after each election, and one after each end of a tenure, which takes a while too.
+    /// By callbacks: one after each election, and one after each end of a tenure, which takes a
+    /// while too.
     Callbacks,
 }
 

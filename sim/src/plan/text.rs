@@ -93,7 +93,8 @@ impl Plan {
     }
 }
 
-/// Checks that no sum of the settings overflows. [`Settings::config`] checks that they fit each other.
+/// Checks that no sum of the settings overflows. [`Settings::config`] checks that they fit each
+/// other.
 fn check_settings(field: &str, settings: &Settings) -> Result<(), PlanError> {
     for (name, ms) in [
         ("ttl_ms", settings.ttl_ms),

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 /// The resolution of true time, and of every clock.
 pub(crate) const NANOSECOND: Duration = Duration::from_nanos(1);
 
-/// A point in true time, in nanoseconds since the run began. No simulated process can read true time.
+/// A point in true time, in nanoseconds since the run began. No simulated process can read true
+/// time.
 ///
-/// A clock's reading is an [`Instant`](tenure_core::Instant) of that clock, not a point in true time. Arithmetic
-/// saturates at both ends, so a long span never leads to an earlier time. `Display` prints the duration since the run
-/// began; in JSON a point is a number of nanoseconds.
+/// A clock's reading is an [`Instant`](tenure_core::Instant) of that clock, not a point in true
+/// time. Arithmetic saturates at both ends, so a long span never leads to an earlier time.
+/// `Display` prints the duration since the run began; in JSON a point is a number of nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SimTime(u64);
@@ -78,7 +79,8 @@ impl fmt::Debug for SimTime {
     }
 }
 
-/// A duration in whole nanoseconds, saturating at 584 years. Without 128-bit arithmetic, because engines call it often.
+/// A duration in whole nanoseconds, saturating at 584 years. Without 128-bit arithmetic, because
+/// engines call it often.
 pub(crate) const fn nanos(duration: Duration) -> u64 {
     let whole = duration.as_secs().saturating_mul(1_000_000_000);
     whole.saturating_add(duration.subsec_nanos() as u64)

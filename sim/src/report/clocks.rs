@@ -120,8 +120,8 @@ pub(super) fn errors(plan: &Plan, entries: &[Entry], end: SimTime) -> Vec<Error>
     clocks.into_iter().zip(rates).map(|(clock, rates)| clock.finish(end, rates)).collect()
 }
 
-/// The clock step of a fault at that time: the step of the first matching fault in the plan that has not been
-/// used yet.
+/// The clock step of a fault at that time: the step of the first matching fault in the plan that
+/// has not been used yet.
 fn stepped_by(
     plan: &Plan,
     used: &mut [bool],

@@ -205,8 +205,8 @@ impl Collected {
         }
     }
 
-    /// If several faults of one kind are active at one place, the trace does not show which one ends. The sum of their
-    /// durations is right.
+    /// If several faults of one kind are active at one place, the trace does not show which one
+    /// ends. The sum of their durations is right.
     fn healed(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
         if let Some(place) = place {

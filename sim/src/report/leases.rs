@@ -1,5 +1,5 @@
-//! The leases at the store, as spans: from the grant until they are handed back, taken over or lost, or until others may
-//! take them by time.
+//! The leases at the store, as spans: from the grant until they are handed back, taken over or
+//! lost, or until others may take them by time.
 
 use std::collections::BTreeMap;
 

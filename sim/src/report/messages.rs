@@ -14,7 +14,8 @@ pub(super) struct Messages {
     /// The message by the entry at which it was sent.
     by_entry: BTreeMap<usize, usize>,
     by_id: BTreeMap<(Who, u64), usize>,
-    /// Each node's last message (`true`), and the last of its messages that the store carried out (`false`).
+    /// Each node's last message (`true`), and the last of its messages that the store carried out
+    /// (`false`).
     latest: BTreeMap<(Who, bool), usize>,
 }
 
@@ -85,8 +86,8 @@ impl Messages {
         }
     }
 
-    /// Adds the fate to the message that the node sent last, or that the store last sent to it. Without such a message
-    /// at that moment, the message was a hint.
+    /// Adds the fate to the message that the node sent last, or that the store last sent to it.
+    /// Without such a message at that moment, the message was a hint.
     pub(super) fn fate(
         &mut self,
         at: SimTime,

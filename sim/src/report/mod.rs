@@ -1,9 +1,10 @@
 //! The result of runs as one HTML file.
 //!
-//! [`run_page`] draws a run: leads, claims and work, the leases at the store, messages, faults, clocks, and violations.
-//! [`campaign_page`] shows the sums of many runs, and the run that failed. A page loads nothing from the network, and
-//! its policy forbids it to: it can be stored as a build artifact, or sent by mail. [`run_picture`] draws who leads, the
-//! leases and the faults of a run as one SVG file, for documents.
+//! [`run_page`] draws a run: leads, claims and work, the leases at the store, messages, faults,
+//! clocks, and violations. [`campaign_page`] shows the sums of many runs, and the run that failed.
+//! A page loads nothing from the network, and its policy forbids it to: it can be stored as a build
+//! artifact, or sent by mail. [`run_picture`] draws who leads, the leases and the faults of a run
+//! as one SVG file, for documents.
 //!
 //! ```
 //! use tenure_sim::engines::Engine;
@@ -18,9 +19,9 @@
 //! # Ok::<(), tenure_sim::engines::EngineError>(())
 //! ```
 //!
-//! Not guaranteed: that a page shows everything. It holds [`ITEMS_MOST`] items; of a longer run it omits the most
-//! common ones, and states how many. The sender of a request is inferred if the trace does not contain it, and may be
-//! wrong if two nodes sent the same request at the same time.
+//! Not guaranteed: that a page shows everything. It holds [`ITEMS_MOST`] items; of a longer run it
+//! omits the most common ones, and states how many. The sender of a request is inferred if the
+//! trace does not contain it, and may be wrong if two nodes sent the same request at the same time.
 
 mod causes;
 mod clocks;
@@ -50,8 +51,9 @@ use crate::trace::{Digest, Entry};
 pub use picture::run_picture;
 pub use table::Table;
 
-/// The most spans, marks and messages that a page shows of one run. It shows more only if the run has more items that
-/// are never omitted: faults, leases, claims, leads, crashes, violations and items near them.
+/// The most spans, marks and messages that a page shows of one run. It shows more only if the run
+/// has more items that are never omitted: faults, leases, claims, leads, crashes, violations and
+/// items near them.
 pub const ITEMS_MOST: usize = 10_000;
 
 /// The contents of the page of one run.
@@ -73,13 +75,13 @@ pub struct RunPage<'a> {
     pub hash: Option<Digest>,
     /// The failure of a run without a trace: it could not be carried out, or had two traces.
     pub failure: Option<String>,
-    /// The command that repeats the run. It reads `plan.json`, which the page offers to save, unless the plan is drawn
-    /// from a seed alone.
+    /// The command that repeats the run. It reads `plan.json`, which the page offers to save,
+    /// unless the plan is drawn from a seed alone.
     pub again: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Whether the violations are those that the run should have, as in a control. The page then says so instead of the
-    /// verdict.
+    /// Whether the violations are those that the run should have, as in a control. The page then
+    /// says so instead of the verdict.
     pub as_expected: bool,
 }
 

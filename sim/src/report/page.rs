@@ -36,8 +36,8 @@ pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     )
 }
 
-/// JSON that can't end the script element that contains it, or a line of it: such characters occur only within strings,
-/// and are escaped.
+/// JSON that can't end the script element that contains it, or a line of it: such characters occur
+/// only within strings, and are escaped.
 fn script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for letter in json.chars() {

@@ -1,7 +1,8 @@
-//! A run as a picture for documents: an SVG file without scripts, readable on a light and on a dark background.
+//! A run as a picture for documents: an SVG file without scripts, readable on a light and on a dark
+//! background.
 //!
-//! It shows who leads and when, the leases at the store, and the faults. Messages, renewals and effects are left to the
-//! page: see [`run_page`](super::run_page).
+//! It shows who leads and when, the leases at the store, and the faults. Messages, renewals and
+//! effects are left to the page: see [`run_page`](super::run_page).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,8 +34,8 @@ text{font:11px sans-serif;fill:#222}.in{fill:#fff;font-weight:bold}.page{fill:#f
 .fault{fill:#8884}.claim{fill-opacity:.3}.wait{fill:none;stroke:#888;stroke-dasharray:4 3}.bad{stroke:#d22;stroke-width:2}\
 @media(prefers-color-scheme:dark){text{fill:#ddd}.page{fill:#15181c}.line{stroke:#3a3f45}.bad{stroke:#f66}}";
 
-/// The picture of one run, as SVG in UTF-8: a lane for the store and one for each node, in true time. The same run gives
-/// the same picture.
+/// The picture of one run, as SVG in UTF-8: a lane for the store and one for each node, in true
+/// time. The same run gives the same picture.
 pub fn run_picture(run: &RunPage<'_>) -> String {
     let mut items = collect::items(run.entries, run.violations, run.end);
     items.sort_by_key(|item| (item.at, item.kind, item.node));

@@ -1,15 +1,17 @@
 //! Finds the request behind each step of the store.
 //!
-//! A trace contains the sender of each request, and the holder id of each step of the store, but not the link between
-//! them. Two equal requests of two nodes at the same time can't be distinguished by themselves:
-//! they are distinguished by the answers, and by other requests of the same holder id, which a look has not. For drawing, not for judging.
+//! A trace contains the sender of each request, and the holder id of each step of the store, but
+//! not the link between them. Two equal requests of two nodes at the same time can't be
+//! distinguished by themselves: they are distinguished by the answers, and by other requests of the
+//! same holder id, which a look has not. For drawing, not for judging.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::trace::{Answer, Asked, Entry, Event, StoreStep, Who};
 
-/// The most of a node's latest requests that may still be in flight: a store that stalls serves them all later.
+/// The most of a node's latest requests that may still be in flight: a store that stalls serves
+/// them all later.
 const IN_FLIGHT: usize = 512;
 /// The holder of a look.
 const NOBODY: u128 = 0;
@@ -58,7 +60,8 @@ impl Senders {
         self.sent.get(&step).copied()
     }
 
-    /// Every request that fits a step is a vote for its sender, with more weight if its answer fits too.
+    /// Every request that fits a step is a vote for its sender, with more weight if its answer fits
+    /// too.
     fn processes(&self, entries: &[Entry]) -> BTreeMap<u128, Who> {
         // Two primaries may grant one token to two processes.
         let mut elected: BTreeSet<(u64, Who)> = BTreeSet::new();

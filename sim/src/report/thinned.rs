@@ -16,7 +16,8 @@ pub(super) struct Thinned {
     pub(super) left_out: BTreeMap<Kind, usize>,
 }
 
-/// Omits items beyond `most`, evenly over time. Essential items stay, even if they alone are more than `most`.
+/// Omits items beyond `most`, evenly over time. Essential items stay, even if they alone are more
+/// than `most`.
 pub(super) fn thinned(mut items: Vec<Item>, most: usize) -> Thinned {
     items.sort_by_key(|item| item.at);
     if items.len() <= most {

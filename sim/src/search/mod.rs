@@ -1,5 +1,6 @@
-//! Many runs: campaigns over seeds, sweeps over the points of one run, the search for a smaller failing plan, the
-//! exhaustive search of a bounded state space, and the tolerance of each assumption.
+//! Many runs: campaigns over seeds, sweeps over the points of one run, the search for a smaller
+//! failing plan, the exhaustive search of a bounded state space, and the tolerance of each
+//! assumption.
 
 pub mod campaign;
 pub mod exhaustive;

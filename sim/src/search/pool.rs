@@ -14,7 +14,8 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Carries out `one` for each item, each on a thread of its own. The results are in the order of the items.
+/// Carries out `one` for each item, each on a thread of its own. The results are in the order of
+/// the items.
 pub fn each<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     one: impl Fn(T) -> R + Sync,
@@ -32,11 +33,11 @@ pub fn each<T: Send, R: Send>(
     })
 }
 
-/// Sums up `one` of the numbers from 0 to `count`: each thread has a sum of its own, and in the end `merge` adds
-/// them up, in no particular order.
+/// Sums up `one` of the numbers from 0 to `count`: each thread has a sum of its own, and in the end
+/// `merge` adds them up, in no particular order.
 ///
-/// The numbers are handed out in order, and no further ones after a [`Break`](ControlFlow::Break): all numbers below
-/// the one that broke are carried out, and a few above it may be.
+/// The numbers are handed out in order, and no further ones after a [`Break`](ControlFlow::Break):
+/// all numbers below the one that broke are carried out, and a few above it may be.
 pub fn fold<A: Send>(
     jobs: usize,
     count: u64,

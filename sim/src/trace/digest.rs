@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// Adds one run of a campaign. The sum does not depend on the order of the runs, so threads and machines need not
-    /// agree on one.
+    /// Adds one run of a campaign. The sum does not depend on the order of the runs, so threads and
+    /// machines need not agree on one.
     pub fn add_run(&mut self, seed: u64, run: Self) {
         self.add(Self(xxh3_64_with_seed(&run.0.to_le_bytes(), seed)));
     }
@@ -48,9 +48,9 @@ impl<'de> Deserialize<'de> for Digest {
 /// The largest block that XXH3 hashes without any setup.
 const BLOCK: usize = 240;
 
-/// Collects the many small writes of derived `Hash` implementations, and hashes them in blocks, each
-/// with the hash of the earlier ones as its seed. Numbers are little-endian and `usize` is 64 bits long,
-/// on every machine.
+/// Collects the many small writes of derived `Hash` implementations, and hashes them in blocks,
+/// each with the hash of the earlier ones as its seed. Numbers are little-endian and `usize` is 64
+/// bits long, on every machine.
 #[derive(Clone)]
 pub(crate) struct Hasher {
     block: [u8; BLOCK],
@@ -122,7 +122,8 @@ impl std::hash::Hasher for Hasher {
         self.write_u64(number as u64);
     }
 
-    // Signed numbers use the functions above, except for `isize`, which discriminants are written with.
+    // Signed numbers use the functions above, except for `isize`, which discriminants are written
+    // with.
     fn write_isize(&mut self, number: isize) {
         self.write_u64((number as i64).cast_unsigned());
     }

@@ -1,5 +1,5 @@
-//! Traces as files: one JSON object a line. The first line is a [`Header`], the last one an [`End`], and
-//! every line between them an [`Entry`].
+//! Traces as files: one JSON object a line. The first line is a [`Header`], the last one an
+//! [`End`], and every line between them an [`Entry`].
 //!
 //! A file contains everything that is needed to judge it, so a build without the engine that
 //! wrote it can judge it. It may come from anywhere: lines, entries, nodes and times have limits.
@@ -22,8 +22,8 @@ pub const SCHEMA: u32 = 4;
 pub const LINE_MOST: usize = 8 << 20;
 /// The most entries.
 pub const ENTRIES_MOST: usize = 10_000_000;
-/// The latest time, in nanoseconds, true or of a clock: sums of a few such times don't overflow. An end may also be
-/// "never", which is the largest number.
+/// The latest time, in nanoseconds, true or of a clock: sums of a few such times don't overflow. An
+/// end may also be "never", which is the largest number.
 pub const INSTANT_MOST: u64 = 1 << 62;
 /// The longest tick of an engine, in nanoseconds.
 pub const TICK_MOST: u64 = 1_000_000_000;

@@ -47,12 +47,13 @@ pub enum Event {
     Calm,
     /// The store carried out a request.
     Store(StoreStep),
-    /// The store's process has crashed. Another server replaces it, which has all acknowledged data,
-    /// or has lost some of it.
+    /// The store's process has crashed. Another server replaces it, which has all acknowledged
+    /// data, or has lost some of it.
     StoreCrashed { keeps_data: bool },
     /// A candidate has sent a request.
     Sent { who: Who, id: u64, request: Asked },
-    /// An answer has reached a candidate; `None` if the candidate knows only that no answer will arrive.
+    /// An answer has reached a candidate; `None` if the candidate knows only that no answer will
+    /// arrive.
     Answered { who: Who, id: u64, answer: Option<Answer> },
     /// A hint has reached a candidate that the lease may be vacant.
     Hinted { who: Who },
@@ -60,17 +61,19 @@ pub enum Event {
     Message { who: Who, to_store: bool, fate: Fate },
     /// A candidate is asked to take part. In the model engine: its process receives the request.
     CampaignAsked { who: Who },
-    /// A candidate is asked to hand over and to hold off for that many nanoseconds of its clock, or to leave
-    /// the election. In the model engine: its process receives the request.
+    /// A candidate is asked to hand over and to hold off for that many nanoseconds of its clock, or
+    /// to leave the election. In the model engine: its process receives the request.
     ResignAsked { who: Who, hold_off: Option<u64> },
-    /// A resignation is done: the candidate holds nothing any more that it could hand back. Or else (`done` is
-    /// false) the candidate's handle has given up waiting for that.
+    /// A resignation is done: the candidate holds nothing any more that it could hand back. Or else
+    /// (`done` is false) the candidate's handle has given up waiting for that.
     Withdrawn { who: Who, done: bool },
-    /// A candidate reports that it is elected; without a renewal its claim ends at `claim_ends`, by its clock.
+    /// A candidate reports that it is elected; without a renewal its claim ends at `claim_ends`, by
+    /// its clock.
     Elected { who: Who, token: u64, claim_ends: SimTime },
     /// A candidate reports that its claim now ends at `claim_ends`.
     Renewed { who: Who, token: u64, claim_ends: SimTime },
-    /// A candidate reports that it no longer leads. Its work may drain until `drain_ends`, by its clock.
+    /// A candidate reports that it no longer leads. Its work may drain until `drain_ends`, by its
+    /// clock.
     SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: SimTime },
     /// The end of the time to drain has moved. In turmoil: as work that ends by itself observes it.
     DrainMoved { who: Who, token: u64, drain_ends: SimTime },
@@ -82,10 +85,11 @@ pub enum Event {
     LeadsNoMore { who: Who },
     /// Leader-only work began.
     WorkBegan { who: Who, token: u64 },
-    /// Leader-only work ended by itself, in a poll that began at `polled`; or it was dropped, if that is none.
+    /// Leader-only work ended by itself, in a poll that began at `polled`; or it was dropped, if
+    /// that is none.
     WorkEnded { who: Who, token: u64, polled: Option<SimTime> },
-    /// Work wrote to both sinks, after it had checked its leadership, and read, at `checked`; or it has taken the
-    /// fenced sink over.
+    /// Work wrote to both sinks, after it had checked its leadership, and read, at `checked`; or it
+    /// has taken the fenced sink over.
     Wrote {
         who: Who,
         token: u64,
@@ -94,9 +98,9 @@ pub enum Event {
         takes_over: bool,
         accepted_by_fenced: bool,
     },
-    /// The store has carried out a request of another election, which has its past in common with this one. Recorded for
-    /// each server's first request, and for each candidate that knew a later tenure than the store, which begins
-    /// another past.
+    /// The store has carried out a request of another election, which has its past in common with
+    /// this one. Recorded for each server's first request, and for each candidate that knew a later
+    /// tenure than the store, which begins another past.
     Elsewhere { server: u32, knew_more: bool },
     /// Work has begun that ends as soon as its tenure's cancellation token is cancelled.
     WaitsToBeTold { who: Who, token: u64 },
@@ -108,8 +112,8 @@ pub enum Event {
     LookBegan { who: Who },
     /// A look has ended with the leader, or with the information that it is not known.
     LookEnded { who: Who },
-    /// A process of that node, or the engine's own, got no processor for a while, and no fault of the plan was the
-    /// reason. Only an engine with real processes has such events.
+    /// A process of that node, or the engine's own, got no processor for a while, and no fault of
+    /// the plan was the reason. Only an engine with real processes has such events.
     Stalled { node: Option<usize> },
 }
 
@@ -191,8 +195,8 @@ pub enum Asked {
 
 /// An answer, as the store gave it.
 ///
-/// Where it says that the past is not watched, nobody has told the store yet that the past was watched for as long as the
-/// one who asks must watch it.
+/// Where it says that the past is not watched, nobody has told the store yet that the past was
+/// watched for as long as the one who asks must watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Reply`")]
@@ -236,8 +240,9 @@ pub struct Kept {
     pub token: u64,
     /// Its holder, and the request that last won or extended its lease.
     pub mark: Mark,
-    /// The earliest true time at which the lease may be granted to another candidate that was not handed it: a watch of
-    /// the mark by the fastest clock that is allowed, or the end by the clock of a server that ends leases.
+    /// The earliest true time at which the lease may be granted to another candidate that was not
+    /// handed it: a watch of the mark by the fastest clock that is allowed, or the end by the clock
+    /// of a server that ends leases.
     pub lease_ends: SimTime,
     /// Whether it was handed back.
     pub released: bool,
@@ -254,8 +259,8 @@ impl Asked {
 }
 
 impl StoreStep {
-    /// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a
-    /// lease begins none.
+    /// The token of the tenure that begins with this step, if one does. A repeated grant to the
+    /// holder of a lease begins none.
     pub(crate) fn new_tenure(&self) -> Option<u64> {
         let Answer::Granted { token } = self.answer else { return None };
         let repeated = self.before.is_some_and(|before| {

@@ -1,4 +1,5 @@
-//! The audit: hand-made logs that it must and must not accuse, logs of the model engine, and logs of the real library.
+//! The audit: hand-made logs that it must and must not accuse, logs of the model engine, and logs
+//! of the real library.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -62,7 +62,8 @@ fn drift_since_the_last_clock_line() {
     fails(within(ms(5)), &[lately, b], SINGLE);
 }
 
-/// The process was paused between the readings of its two clocks, so the wall clock was read up to 30 ms later.
+/// The process was paused between the readings of its two clocks, so the wall clock was read up to
+/// 30 ms later.
 #[test]
 fn a_slow_reading_of_the_wall_clock() {
     let overlapping = Log::new("b").leads(980, 2_000, 8);

@@ -123,7 +123,8 @@ pub(crate) fn audited(settings: Settings, logs: &[Log]) -> Report {
     audit.judge().unwrap()
 }
 
-/// The audit accuses nothing, and had that many cases of the property to compare, decided and undecided.
+/// The audit accuses nothing, and had that many cases of the property to compare, decided and
+/// undecided.
 #[track_caller]
 pub(crate) fn holds(settings: Settings, logs: &[Log], property: &str, counts: (u64, u64)) {
     let report = audited(settings, logs);

@@ -1,4 +1,5 @@
-//! What is installed beside the command: completions, as a shell uses them, and manual pages, as `man` shows them.
+//! What is installed beside the command: completions, as a shell uses them, and manual pages, as
+//! `man` shows them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! The first screen: the verdicts, what they rest on, and what to do next, in less than thirty lines.
+//! The first screen: the verdicts, what they rest on, and what to do next, in less than thirty
+//! lines.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The conformance suite: a right store passes, and each of many wrong ones is found by the row that says
-//! what is wrong with it.
+//! The conformance suite: a right store passes, and each of many wrong ones is found by the row
+//! that says what is wrong with it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -99,7 +99,8 @@ macro_rules! found {
     };
 }
 
-// Random requests find all that is wrong in one answer after another, and not in hints, or what happens at once.
+// Random requests find all that is wrong in one answer after another, and not in hints, or what
+// happens at once.
 found! {
     a_store_that_refuses_everybody: NeverGrants by VacantIsGranted, Differential;
     one_that_grants_what_is_held: GrantsWhenHeld by Held, ManyAtOnce, Linearizable, Differential;

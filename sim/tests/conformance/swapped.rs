@@ -1,4 +1,5 @@
-//! Stores over a backend that can compare and swap: one in memory, which is served in another order than it is asked.
+//! Stores over a backend that can compare and swap: one in memory, which is served in another order
+//! than it is asked.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -231,8 +232,8 @@ async fn trips(store: &CasStore<Values>, request: Request) -> (usize, Reply) {
     (counted.load(Ordering::Relaxed) - before, reply)
 }
 
-/// At round trips near a request's timeout, a handover would fail otherwise: the candidate that is meant would ask in
-/// vain, and the leader renew in vain.
+/// At round trips near a request's timeout, a handover would fail otherwise: the candidate that is
+/// meant would ask in vain, and the leader renew in vain.
 #[tokio::test]
 async fn a_handover_takes_few_trips() {
     let values = Values::new();

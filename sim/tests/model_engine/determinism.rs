@@ -34,8 +34,8 @@ fn judging_does_not_change_the_trace() {
     }
 }
 
-/// These hashes are equal in debug and release builds, and on every machine. They change only if the engine, the state
-/// machine or the trace changes.
+/// These hashes are equal in debug and release builds, and on every machine. They change only if
+/// the engine, the state machine or the trace changes.
 #[test]
 fn the_trace_is_equal_in_every_build() {
     let of_seed = |seed| hash(&swarm(seed, &FaultKind::ALL, Scope::Model)).to_string();

@@ -142,15 +142,17 @@ fn a_late_duplicate_acquire_is_not_granted() {
     assert!(!stale.is_empty());
 }
 
-/// A duplicate of a dead leader's renewal once arrived 45 s after the recovery phase began, just before the lease's
-/// end. The other candidates had to wait for another TTL (seed 642868 of a campaign, shrunk).
+/// A duplicate of a dead leader's renewal once arrived 45 s after the recovery phase began, just
+/// before the lease's end. The other candidates had to wait for another TTL (seed 642868 of a
+/// campaign, shrunk).
 #[test]
 fn no_duplicate_arrives_late_in_the_recovery_phase() {
     let what = LinkFault::Duplicate { permille: 1_000, most_ms: 60_000 }.at(None);
     let entries = held(&with(&[at(LATER, 6 * TTL_MS - 1, what)]));
     let sent = seen(&entries, |event| matches!(event, Event::Sent { .. }).then_some(()));
     let steps = seen(&entries, |event| matches!(event, Event::Store(_)).then_some(()));
-    // By then all messages that were in flight when the recovery phase began have arrived, and no others are in flight.
+    // By then all messages that were in flight when the recovery phase began have arrived, and no
+    // others are in flight.
     let calm = 8 * TTL_MS + 4;
     let (sent, steps) = (count(&sent, calm), count(&steps, calm));
     assert!(steps.0 > sent.0, "{steps:?} {sent:?}");

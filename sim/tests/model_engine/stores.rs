@@ -72,7 +72,8 @@ fn a_store_that_stalls_answers_everything_afterwards() {
     assert!(steps.iter().any(|(at, _)| *at == LATER + 700));
 }
 
-/// A look is timed by the store's clock, so a step may delay the sight of the last renewal by one look, and no more.
+/// A look is timed by the store's clock, so a step may delay the sight of the last renewal by one
+/// look, and no more.
 #[test]
 fn store_clock_steps_end_no_lease_and_no_wait() {
     const TEN_YEARS_MS: i64 = 315_576_000_000;

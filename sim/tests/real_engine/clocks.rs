@@ -7,7 +7,8 @@ const SECONDS: i64 = 30_000;
 const HOUR: i64 = 3_600_000;
 const YEARS: i64 = 3_652 * 24 * HOUR;
 
-/// The lead is lost only if no request is answered for seconds, which a busy machine does not explain.
+/// The lead is lost only if no request is answered for seconds, which a busy machine does not
+/// explain.
 const SETTINGS: [(&str, u64); 5] = [
     ("ttl_ms", 8_000),
     ("renew_interval_ms", 1_000),
@@ -19,9 +20,10 @@ const SETTINGS: [(&str, u64); 5] = [
 const FIRST_STEP_MS: u64 = 10_000;
 const CALM_FROM_MS: u64 = 20_000;
 
-/// One leader is elected, and leads to the end. On a busy machine the server may show a step too late, which is then no
-/// effect; or its processes get no processor for seconds, so that requests are given up: then the lead may be lost to
-/// that. If a step were the reason, no attempt would be without it.
+/// One leader is elected, and leads to the end. On a busy machine the server may show a step too
+/// late, which is then no effect; or its processes get no processor for seconds, so that requests
+/// are given up: then the lead may be lost to that. If a step were the reason, no attempt would be
+/// without it.
 fn steps_cost_no_lead_on(store: &str) {
     let steps = [SECONDS, -SECONDS, -HOUR, HOUR, YEARS, -YEARS];
     let at = (FIRST_STEP_MS..).step_by(1_500);

@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::replayed;
 
-/// On a busy machine a fault may come while the server is still occupied with the one before it, and do nothing.
+/// On a busy machine a fault may come while the server is still occupied with the one before it,
+/// and do nothing.
 pub(super) const ATTEMPTS: usize = 3;
 
-/// Safety holds under these faults, and each of their kinds has an effect on a store, as often as it must.
+/// Safety holds under these faults, and each of their kinds has an effect on a store, as often as
+/// it must.
 fn have_effects_on(store: &str, faults: &Value) {
     let mut told = Vec::new();
     while told.len() < ATTEMPTS {
@@ -20,7 +22,8 @@ fn have_effects_on(store: &str, faults: &Value) {
     panic!("{}", told.join("\n"));
 }
 
-/// The first kind of these faults that has fewer effects than it must have: a failover as many as it is ordered.
+/// The first kind of these faults that has fewer effects than it must have: a failover as many as
+/// it is ordered.
 fn first_without_effect(text: &str, faults: &Value) -> Option<String> {
     let kinds: Vec<_> = faults.as_array().unwrap().iter().map(kind_of).collect();
     let lacks = |kind: &&String| {
@@ -46,7 +49,8 @@ fn pascal(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
-/// What the trace tells between the order of such a fault and its end, with the milliseconds since the order.
+/// What the trace tells between the order of such a fault and its end, with the milliseconds since
+/// the order.
 fn during<'a>(text: &'a str, kind: &str) -> Vec<(f64, &'a str)> {
     let mut lines = text.lines().filter_map(|line| {
         let (at, what) = line.trim_start().split_once(" ms ")?;
@@ -62,7 +66,8 @@ fn during<'a>(text: &'a str, kind: &str) -> Vec<(f64, &'a str)> {
 /// The end of a loss of the server's data, in a trace.
 const LOST: &str = "Healed { kind: StoreLoss";
 
-/// The engine that orders faults also counts their effects. These are seen in what the struck process and the server tell.
+/// The engine that orders faults also counts their effects. These are seen in what the struck
+/// process and the server tell.
 #[test]
 fn faults_strike_whom_they_are_meant_for() {
     let node = || serde_json::json!({ "node": 0 });
@@ -102,7 +107,8 @@ fn faults_strike_whom_they_are_meant_for() {
 
 #[test]
 fn acts_at_redis_have_effects() {
-    // The first leader waits out a quarantine. Without memory none is elected, and the next one waits after a loss.
+    // The first leader waits out a quarantine. Without memory none is elected, and the next one
+    // waits after a loss.
     have_effects_on(
         "redis",
         &serde_json::json!([
@@ -131,7 +137,8 @@ fn acts_at_postgres_have_effects() {
     );
 }
 
-/// Once for longer than a lease, and until after the server has crashed: the next server shows a valid one.
+/// Once for longer than a lease, and until after the server has crashed: the next server shows a
+/// valid one.
 fn a_certificate_expires_on(store: &str) {
     have_effects_on(
         store,
@@ -153,8 +160,8 @@ fn a_certificate_of_etcd_expires() {
     a_certificate_expires_on("etcd");
 }
 
-/// All of these acts concern who may connect, and to what.
-/// The pooler stays long enough to start on a busy machine, and to be met after a pause between attempts to connect.
+/// All of these acts concern who may connect, and to what. The pooler stays long enough to start on
+/// a busy machine, and to be met after a pause between attempts to connect.
 #[test]
 fn a_certificate_of_postgres_expires_among_other_acts() {
     have_effects_on(
@@ -170,8 +177,8 @@ fn a_certificate_of_postgres_expires_among_other_acts() {
     );
 }
 
-/// One candidate connects anew, to the new primary, and is granted a lease there. The other one may stay with the old
-/// primary, which renews its lease, or grants it one.
+/// One candidate connects anew, to the new primary, and is granted a lease there. The other one may
+/// stay with the old primary, which renews its lease, or grants it one.
 #[test]
 fn an_old_primary_elects_no_second_leader() {
     have_effects_on(
@@ -183,7 +190,8 @@ fn an_old_primary_elects_no_second_leader() {
     );
 }
 
-/// The old primary follows the new one, and is promoted again. The first promotion loses what the leader has renewed last.
+/// The old primary follows the new one, and is promoted again. The first promotion loses what the
+/// leader has renewed last.
 fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
     let fails_over = |at_ms: u64, lag_ms: u64| {
         let what = serde_json::json!({ "failover": { "lag_ms": lag_ms, "clock_ahead_ms": 0 } });
@@ -218,7 +226,8 @@ fn no_descriptors(at_ms: u64) -> Value {
     serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 2_000, "what": what })
 }
 
-/// Each of both candidates is to lead: one of them does already. A wish for another one takes its place.
+/// Each of both candidates is to lead: one of them does already. A wish for another one takes its
+/// place.
 fn hand_overs(at_ms: u64) -> [Value; 2] {
     [0, 1].map(|to| {
         let what = serde_json::json!({ "hand-over": { "node": null, "to": to } });

@@ -1,8 +1,8 @@
 //! The simulated Redis answers byte for byte as the real one does.
 //!
 //! Theorem: for each sequence of commands over several connections, every connection reads the same
-//! bytes from both, replies and pushed messages in the same order. Numbers that no two servers share
-//! (client ids, times, identities) are compared by their shape.
+//! bytes from both, replies and pushed messages in the same order. Numbers that no two servers
+//! share (client ids, times, identities) are compared by their shape.
 //!
 //! Needs `redis-server`; the recorded behaviour is that of 7.0.15.
 #![cfg(feature = "turmoil")]

@@ -60,7 +60,8 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
             for step in &mut all {
                 step.compare = Compare::Shape;
             }
-            // A value of more than 64 bytes makes a real hash table: the past's identity, and a long name.
+            // A value of more than 64 bytes makes a real hash table: the past's identity, and a
+            // long name.
             all.extend([KEY, OTHER, PAST].map(|hash| Step {
                 compare: Compare::ShapeOfLines,
                 ..Step::new(0, &["HGETALL", hash])

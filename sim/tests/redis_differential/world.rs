@@ -24,7 +24,8 @@ pub(crate) struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compare {
     Bytes,
-    /// Runs of digits are one digit, and servers' identities and stamps one word: for ids and times.
+    /// Runs of digits are one digit, and servers' identities and stamps one word: for ids and
+    /// times.
     Shape,
     /// The same, lines in any order.
     ShapeOfLines,

@@ -69,7 +69,8 @@ fn a_service_that_returns_is_restarted() {
     let (simulation, log) = scripted(|process, log| {
         Box::pin(async move {
             note(&log, &process, 0);
-            // No life before watches the past for a quarantine, so that no candidate leads until one stays.
+            // No life before watches the past for a quarantine, so that no candidate leads until
+            // one stays.
             if process.who.life == 4 {
                 std::future::pending::<()>().await;
             }
@@ -159,7 +160,8 @@ impl Drop for Ends {
     }
 }
 
-/// The request is sent at the end of the pause, before the library can drop the work; and nothing runs in between.
+/// The request is sent at the end of the pause, before the library can drop the work; and nothing
+/// runs in between.
 #[test]
 fn a_pause_at_the_guard_stops_inside_the_poll() {
     let (simulation, log) = scripted(|process, log| Box::pin(writes(process, log)));

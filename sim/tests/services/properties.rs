@@ -135,8 +135,9 @@ fn an_unfenced_service_fails_with_a_small_plan_that_replays() {
     Simulation::new().service(Tokens::service(true, OF_TOKENS)).replay(&plan).unwrap();
 }
 
-/// A process is paused inside of a poll, after the check and before the write. The write goes out, though the library
-/// drops the work of a tenure that has ended. The test above has work that is not dropped.
+/// A process is paused inside of a poll, after the check and before the write. The write goes out,
+/// though the library drops the work of a tenure that has ended. The test above has work that is
+/// not dropped.
 #[test]
 fn an_unfenced_loop_in_place_is_found() {
     let simulation = |runs| Simulation::new().faults([FaultKind::PauseAtGuard]).runs(runs);

@@ -97,8 +97,8 @@ fn nodes_move_up_with_the_faults_that_name_them() {
 
 #[test]
 fn assumptions_that_were_kept_are_kept_on() {
-    // Whatever breaks an assumption "fails": a search that let go of them would find it at once, since
-    // shorter quarantines and slower work are among the numbers that it tries.
+    // Whatever breaks an assumption "fails": a search that let go of them would find it at once,
+    // since shorter quarantines and slower work are among the numbers that it tries.
     for seed in 1..40 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
         let before: Vec<Assumption> = plan.broken();

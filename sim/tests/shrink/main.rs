@@ -1,9 +1,11 @@
-//! Shrinking: a failing plan becomes small, fails in the same way, and stays within its assumptions.
+//! Shrinking: a failing plan becomes small, fails in the same way, and stays within its
+//! assumptions.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod judges;
-/// Tests as `tenure-sim shrink --test-out` writes them: that they compile is half of what is tested.
+/// Tests as `tenure-sim shrink --test-out` writes them: that they compile is half of what is
+/// tested.
 mod replays {
     mod deadline_from_the_reply;
 }

@@ -1,4 +1,5 @@
-//! The programs of nodes: the ways in which leaders get their work, candidates that leave, starved drivers.
+//! The programs of nodes: the ways in which leaders get their work, candidates that leave, starved
+//! drivers.
 
 use tenure_sim::engines::{Engine, EngineError};
 use tenure_sim::judge::{Judging, Outcome};

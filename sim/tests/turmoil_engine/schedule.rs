@@ -86,7 +86,8 @@ fn drawn_faults_of_named_nodes_are_ordered_alike() {
 
 /// The number of renewals, in the recovery phase, of a tenure that leads at the end of the run.
 ///
-/// It need not be the one that began to lead last: a machine that is restored from a snapshot leads again in an old one.
+/// It need not be the one that began to lead last: a machine that is restored from a snapshot leads
+/// again in an old one.
 fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
     let outcome = engine.run(plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
     let entries = outcome.trace.entries();

@@ -7,11 +7,13 @@ use super::{Outcome, candidate};
 
 struct Deposit {
     amount: u64,
-    /// Answered with the sum and the token that it was written under; dropped if this process does not lead.
+    /// Answered with the sum and the token that it was written under; dropped if this process does
+    /// not lead.
     answer: oneshot::Sender<(u64, Token)>,
 }
 
-/// Lives as long as the program, through any number of tenures. What it knows is valid in one tenure only.
+/// Lives as long as the program, through any number of tenures. What it knows is valid in one
+/// tenure only.
 async fn cashier(candidate: Candidate, mut deposits: mpsc::Receiver<Deposit>) {
     let mut known = None;
     while let Some(Deposit { amount, answer }) = deposits.recv().await {

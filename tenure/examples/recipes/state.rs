@@ -28,8 +28,8 @@ pub(crate) async fn show_shared() -> Outcome {
     Ok(format!("{seen} runs"))
 }
 
-/// State of one tenure: a variable of the work. It is read anew each time, because another leader may have
-/// changed what it was read from.
+/// State of one tenure: a variable of the work. It is read anew each time, because another leader
+/// may have changed what it was read from.
 async fn number_orders(tenure: Tenure, orders: &[&str]) -> Vec<String> {
     let mut next = last_number().await + 1;
     let mut numbered = Vec::new();

@@ -116,16 +116,17 @@ impl CandidateBuilder {
 
     /// The candidate's name, for people: up to 128 bytes.
     ///
-    /// Default: `host-pid-boot`, with up to 64 bytes of the host's name and 8 digits of the machine's boot id,
-    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. A host's name that can't be
-    /// read is `unknown-host`. The boot id is known on Linux only; elsewhere it is 8 random digits, which the process
-    /// keeps.
+    /// Default: `host-pid-boot`, with up to 64 bytes of the host's name and 8 digits of the
+    /// machine's boot id, such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most
+    /// containers. A host's name that can't be read is `unknown-host`. The boot id is known on
+    /// Linux only; elsewhere it is 8 random digits, which the process keeps.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What other candidates should know about the leader, such as its address: up to 4,096 bytes. Default: nothing.
+    /// What other candidates should know about the leader, such as its address: up to 4,096 bytes.
+    /// Default: nothing.
     pub fn metadata(mut self, metadata: impl Into<Bytes>) -> Self {
         self.metadata = metadata.into();
         self
@@ -137,25 +138,29 @@ impl CandidateBuilder {
         self
     }
 
-    /// The settings as they were chosen, by code or by [variables](Self::settings_from_env): for a program that derives
-    /// times of its own from them. A store that counts in whole seconds makes the claim shorter than they say.
+    /// The settings as they were chosen, by code or by [variables](Self::settings_from_env): for a
+    /// program that derives times of its own from them. A store that counts in whole seconds makes
+    /// the claim shorter than they say.
     pub fn chosen_config(&self) -> &Config {
         &self.config
     }
 
-    /// How long to hold off after [`Candidate::resign`], or after work was lost, [silent](crate::Tenure::watchdog) or
-    /// [failed](Candidate::try_run_while_leader), so that another candidate can take over. Default: the renew interval.
+    /// How long to hold off after [`Candidate::resign`], or after work was lost,
+    /// [silent](crate::Tenure::watchdog) or [failed](Candidate::try_run_while_leader), so that
+    /// another candidate can take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {
         self.hold_off = Some(hold_off);
         self
     }
 
-    /// Continues to lead, and to campaign, when work of [`run_while_leader`](Candidate::run_while_leader),
-    /// [`run_until`](Candidate::run_until) or their `try_` forms panics or is dropped. Default: the
-    /// candidate resigns or gives its campaign up, and campaigns again once such work is offered again and the hold-off is
-    /// over, because a leader without work keeps all others from doing it.
+    /// Continues to lead, and to campaign, when work of
+    /// [`run_while_leader`](Candidate::run_while_leader), [`run_until`](Candidate::run_until) or
+    /// their `try_` forms panics or is dropped. Default: the candidate resigns or gives its
+    /// campaign up, and campaigns again once such work is offered again and the hold-off is over,
+    /// because a leader without work keeps all others from doing it.
     ///
-    /// Errors of [`try_run_while_leader`](Candidate::try_run_while_leader) resign the lead nevertheless.
+    /// Errors of [`try_run_while_leader`](Candidate::try_run_while_leader) resign the lead
+    /// nevertheless.
     pub fn keep_lead_without_work(mut self) -> Self {
         self.keeps_lead_without_work = true;
         self
@@ -168,8 +173,8 @@ impl CandidateBuilder {
         self
     }
 
-    /// How this candidate is counted: its [`key_class`](Metrics::key_class). Default: the metrics of
-    /// [`Elections::metrics`], or [`Metrics::new`].
+    /// How this candidate is counted: its [`key_class`](Metrics::key_class). Default: the metrics
+    /// of [`Elections::metrics`], or [`Metrics::new`].
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);
         self
@@ -187,8 +192,8 @@ impl CandidateBuilder {
     /// store can be reached: the candidate campaigns until it can.
     ///
     /// # Errors
-    /// See [`StartError`]. A server that refuses this program, such as for a wrong password, is no error here: see
-    /// [`first_attempt`](Candidate::first_attempt).
+    /// See [`StartError`]. A server that refuses this program, such as for a wrong password, is no
+    /// error here: see [`first_attempt`](Candidate::first_attempt).
     pub fn start(self) -> Result<Candidate, StartError> {
         let elections = match &self.driver {
             DriverChoice::Shared(elections) => elections.clone(),
@@ -212,7 +217,8 @@ impl CandidateBuilder {
             }
         };
         let new = self.prepare(&elections)?;
-        // Only now: with settings that are refused, the driver would be dropped, and the elections be over for good.
+        // Only now: with settings that are refused, the driver would be dropped, and the elections
+        // be over for good.
         let driver = elections.driver().ok_or(StartError::DriverGone)?;
         Ok((join(new, &elections)?, driver))
     }

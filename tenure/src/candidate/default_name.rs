@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs, process};
 
-/// A name of at most 88 bytes for one process of one machine since one boot: `host-pid-boot`, for example
-/// `web-7f9c-1-3fa9c1d2`.
+/// A name of at most 88 bytes for one process of one machine since one boot: `host-pid-boot`, for
+/// example `web-7f9c-1-3fa9c1d2`.
 ///
-/// The process id alone is 1 in most containers, and so the same for all candidates of an election. Where no boot id can
-/// be read, 8 random digits distinguish them.
-/// Not guaranteed: that two processes never share it. A name is for people; no decision depends on it.
+/// The process id alone is 1 in most containers, and so the same for all candidates of an election.
+/// Where no boot id can be read, 8 random digits distinguish them. Not guaranteed: that two
+/// processes never share it. A name is for people; no decision depends on it.
 pub(super) fn default_name() -> Arc<str> {
-    /// Of the process that read it: a fork has another id. A process with many candidates reads and keeps it once.
+    /// Of the process that read it: a fork has another id. A process with many candidates reads and
+    /// keeps it once.
     static KNOWN: Mutex<Option<(u32, Arc<str>)>> = Mutex::new(None);
     let process = process::id();
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,8 +17,8 @@ use crate::shared::{Chosen, Command, Commands, DriverGone, ElectionId, Settings}
 use crate::store::{AnyStore, Key, Store, StoreError};
 use crate::trace::Log;
 
-/// Elections that share one driver and one store: one task, one timer and one connection for all of them.
-/// Clones are the same.
+/// Elections that share one driver and one store: one task, one timer and one connection for all of
+/// them. Clones are the same.
 #[derive(Clone)]
 pub struct Elections(Arc<Inner>);
 
@@ -62,9 +62,9 @@ impl Elections {
         CandidateBuilder::shared(self.clone(), key.as_ref())
     }
 
-    /// The leaders of the election `key` as a stream, without a candidate in it; see [`Observer`]. The poll bound and
-    /// the request timeout are those of [`Config::normal`]. The stream keeps the driver, and asks the store
-    /// through the connection of these elections.
+    /// The leaders of the election `key` as a stream, without a candidate in it; see [`Observer`].
+    /// The poll bound and the request timeout are those of [`Config::normal`]. The stream keeps the
+    /// driver, and asks the store through the connection of these elections.
     ///
     /// # Errors
     /// If the key is empty or too long, or where no async runtime with timers and I/O runs.
@@ -83,7 +83,8 @@ impl Elections {
         Ok(Observer::begin(watch, futures_util::future::pending().boxed()))
     }
 
-    /// The elections of the store that have a record, in the order of their keys; see [`Store::keys`].
+    /// The elections of the store that have a record, in the order of their keys; see
+    /// [`Store::keys`].
     ///
     /// # Errors
     /// If the store fails, or can't list its elections.

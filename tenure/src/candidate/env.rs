@@ -94,8 +94,8 @@ pub(crate) fn rows() -> Vec<&'static Row> {
     others.into_iter().chain(times).chain([&DRIFT.row]).collect()
 }
 
-/// The names of all variables of tenure's own that are read: for the command `tenure doctor`, which finds those that are
-/// misspelt.
+/// The names of all variables of tenure's own that are read: for the command `tenure doctor`, which
+/// finds those that are misspelt.
 #[doc(hidden)]
 pub fn known_variables() -> Vec<String> {
     let own = rows().into_iter().chain(crate::store::VARIABLES).filter_map(|row| row.variable);
@@ -104,8 +104,8 @@ pub fn known_variables() -> Vec<String> {
 }
 
 impl Candidate {
-    /// Starts from environment variables: `TENURE_STORE` names the store, as [`AnyStore::from_variables`] says;
-    /// `TENURE_KEY`, the election; the others are those of
+    /// Starts from environment variables: `TENURE_STORE` names the store, as
+    /// [`AnyStore::from_variables`] says; `TENURE_KEY`, the election; the others are those of
     /// [`settings_from_variables`](CandidateBuilder::settings_from_variables).
     ///
     /// ```no_run
@@ -117,8 +117,8 @@ impl Candidate {
     /// ```
     ///
     /// # Errors
-    /// If a variable that is needed is not set, or one has a value that it can't have. The error names the variable and
-    /// a value that would do, and never shows a URL or a password.
+    /// If a variable that is needed is not set, or one has a value that it can't have. The error
+    /// names the variable and a value that would do, and never shows a URL or a password.
     pub fn from_env() -> Result<CandidateBuilder, SettingError> {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -138,7 +138,8 @@ impl Candidate {
 }
 
 impl CandidateBuilder {
-    /// Reads settings from the environment; see [`settings_from_variables`](Self::settings_from_variables).
+    /// Reads settings from the environment; see
+    /// [`settings_from_variables`](Self::settings_from_variables).
     ///
     /// # Errors
     /// As for [`settings_from_variables`](Self::settings_from_variables).
@@ -148,15 +149,16 @@ impl CandidateBuilder {
 
     /// Reads variables through `lookup`. One that is set and empty counts as not set.
     ///
-    /// `TENURE_NAME`, `TENURE_METADATA` and `TENURE_HOLD_OFF` each replace what was set before. If another one of the
-    /// settings is set, the [`config`](Self::config) that was set before is replaced as a whole: a TTL that is not set is
-    /// 15 s, and the others follow from the TTL. The table of `docs/stores/choosing.md` has all variables.
+    /// `TENURE_NAME`, `TENURE_METADATA` and `TENURE_HOLD_OFF` each replace what was set before. If
+    /// another one of the settings is set, the [`config`](Self::config) that was set before is
+    /// replaced as a whole: a TTL that is not set is 15 s, and the others follow from the TTL. The
+    /// table of `docs/stores/choosing.md` has all variables.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
     ///
     /// # Errors
-    /// If a variable has a value that it can't have, or a name surely is a mistake, or the settings contradict
-    /// each other.
+    /// If a variable has a value that it can't have, or a name surely is a mistake, or the settings
+    /// contradict each other.
     pub fn settings_from_variables(
         mut self,
         lookup: impl Fn(&str) -> Option<OsString>,

@@ -7,7 +7,8 @@ use crate::shared::{Shared, Standing, State, StoreState};
 use crate::store::{Incumbent, StoreError};
 use crate::tenure::Tenure;
 
-/// What came of a candidate's first attempt to lead. A candidate that does not lead continues to campaign by itself.
+/// What came of a candidate's first attempt to lead. A candidate that does not lead continues to
+/// campaign by itself.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FirstAttempt {
@@ -15,7 +16,8 @@ pub enum FirstAttempt {
     Leading(Tenure),
     /// Another candidate holds the lease.
     Following(Incumbent),
-    /// It watches a store that may have lost an older leader's lease, and is granted nothing before that time is over.
+    /// It watches a store that may have lost an older leader's lease, and is granted nothing before
+    /// that time is over.
     Watching {
         /// How long it must still wait.
         remaining: Duration,
@@ -25,12 +27,14 @@ pub enum FirstAttempt {
 }
 
 impl Candidate {
-    /// Waits until the first attempt to lead has an outcome: for programs that want to say at their start whether they
-    /// lead, and to fail early on a wrong password. [`start`](crate::CandidateBuilder::start) itself returns at once.
+    /// Waits until the first attempt to lead has an outcome: for programs that want to say at their
+    /// start whether they lead, and to fail early on a wrong password.
+    /// [`start`](crate::CandidateBuilder::start) itself returns at once.
     ///
-    /// Takes about one request timeout at most, if the driver runs; requests of other elections over the same
-    /// connection may go first. Once the first attempt is over, it says at once what holds then, and while the
-    /// candidate holds off, it waits for the next attempt. Dropping the future costs nothing.
+    /// Takes about one request timeout at most, if the driver runs; requests of other elections
+    /// over the same connection may go first. Once the first attempt is over, it says at once what
+    /// holds then, and while the candidate holds off, it waits for the next attempt. Dropping the
+    /// future costs nothing.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -21,8 +21,8 @@ pub enum HandOverError {
     /// The candidate does not lead.
     #[error("the candidate does not lead")]
     NotLeading,
-    /// No candidate of that name, or none at all, asked for the lead in time: it is not there, does not reach the store, or
-    /// could not lead at once.
+    /// No candidate of that name, or none at all, asked for the lead in time: it is not there, does
+    /// not reach the store, or could not lead at once.
     #[error("no candidate that is meant has asked for the lead within {within:?}")]
     NobodyAsked {
         /// The TTL: a waiting candidate looks for a wish several times within it.
@@ -34,7 +34,8 @@ pub enum HandOverError {
         /// Why.
         reason: StepDownReason,
     },
-    /// This candidate leads no more, and its leader-only work has outlived its bound: the lease ends by itself.
+    /// This candidate leads no more, and its leader-only work has outlived its bound: the lease
+    /// ends by itself.
     #[error("leader-only work still runs after its bound; the lease ends by itself")]
     StillRunning,
     /// The store did not note who should lead.
@@ -43,16 +44,17 @@ pub enum HandOverError {
 }
 
 impl Candidate {
-    /// Hands over to a candidate of the name `to`, or to any other one: as soon as such a candidate asks for the lead, this
-    /// one stops leading, gives the lease back for it once its work has ended, and campaigns again. Completes when the
-    /// lease was given back.
+    /// Hands over to a candidate of the name `to`, or to any other one: as soon as such a candidate
+    /// asks for the lead, this one stops leading, gives the lease back for it once its work has
+    /// ended, and campaigns again. Completes when the lease was given back.
     ///
-    /// Nobody is left without a leader for a name that is wrong: this candidate leads until one that is meant has asked. A
-    /// candidate that looks, which it does at each of the leader's renewals, learns who should lead. The lease is kept for the
-    /// one that has asked for a fifth of the TTL; if it is gone by then, any other leads.
+    /// Nobody is left without a leader for a name that is wrong: this candidate leads until one
+    /// that is meant has asked. A candidate that looks, which it does at each of the leader's
+    /// renewals, learns who should lead. The lease is kept for the one that has asked for a fifth
+    /// of the TTL; if it is gone by then, any other leads.
     ///
-    /// If this future is dropped, the wish stays in the store until the next candidate is granted the lease: a candidate
-    /// that is meant may still ask.
+    /// If this future is dropped, the wish stays in the store until the next candidate is granted
+    /// the lease: a candidate that is meant may still ask.
     ///
     /// # Errors
     /// See [`HandOverError`]. The wish is taken back if nobody has asked.

@@ -12,8 +12,8 @@ pub enum NotifyError {
     /// The channel or the payload is too long or too short. Nothing was sent.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The store has no messages: reach the leader in another way, for instance at the address in its
-    /// metadata. Nothing was sent.
+    /// The store has no messages: reach the leader in another way, for instance at the address in
+    /// its metadata. Nothing was sent.
     #[error("the store {store:?} has no messages")]
     Unsupported {
         /// The store's kind.
@@ -28,13 +28,14 @@ pub enum NotifyError {
 }
 
 impl Candidate {
-    /// Sends a message to the leader, which may be this candidate: to the [inbox](crate::Tenure::inbox) of the
-    /// tenure that holds the lease when the store carries this out. It reaches no other tenure, even if it
-    /// is late.
+    /// Sends a message to the leader, which may be this candidate: to the
+    /// [inbox](crate::Tenure::inbox) of the tenure that holds the lease when the store carries this
+    /// out. It reaches no other tenure, even if it is late.
     ///
-    /// **Not guaranteed**: that it arrives. It arrives at most once; it is lost if that tenure ends first, has
-    /// not begun yet, has no inbox, or loses its connection. Work that must be done belongs in a place where each
-    /// leader looks when it begins; let the message only say that there is work.
+    /// **Not guaranteed**: that it arrives. It arrives at most once; it is lost if that tenure ends
+    /// first, has not begun yet, has no inbox, or loses its connection. Work that must be done
+    /// belongs in a place where each leader looks when it begins; let the message only say that
+    /// there is work.
     ///
     /// # Errors
     /// See [`NotifyError`]. After [`NotifyError::Store`] the message may have been sent.

@@ -45,8 +45,8 @@ use crate::tenure::Tenure;
 /// A candidate in one election. Clones are the same candidate; dropping the last one hands over and
 /// leaves the election.
 ///
-/// All functions of a candidate and of its [`Tenure`]s may be called on any thread, also outside of tokio: only
-/// [`start`](CandidateBuilder::start) and the driver need a runtime.
+/// All functions of a candidate and of its [`Tenure`]s may be called on any thread, also outside of
+/// tokio: only [`start`](CandidateBuilder::start) and the driver need a runtime.
 ///
 /// **Not guaranteed**: that a candidate still leads at any moment after it was asked. See
 /// [`Tenure::token`] for what closes that gap.
@@ -91,9 +91,9 @@ impl Candidate {
         self.shared().name()
     }
 
-    /// Whether this candidate leads now: at an instant within this call. An atomic load on each side of one
-    /// reading of the clock: no lock, no allocation, and no reply, timer or thread is needed for it to become
-    /// false.
+    /// Whether this candidate leads now: at an instant within this call. An atomic load on each
+    /// side of one reading of the clock: no lock, no allocation, and no reply, timer or thread is
+    /// needed for it to become false.
     pub fn is_leader(&self) -> bool {
         let shared = self.shared();
         shared.leads_until.holds(|| shared.runtime.now())
@@ -112,11 +112,11 @@ impl Candidate {
         work::next_tenure(self.shared(), None).await
     }
 
-    /// Calls back after each election, in a task of its own that counts as the leader's work. Panics
-    /// are logged and counted.
+    /// Calls back after each election, in a task of its own that counts as the leader's work.
+    /// Panics are logged and counted.
     ///
-    /// A callback that holds its own candidate keeps it in the election after all other handles are gone: use
-    /// the tenure that it receives, or a [`WeakCandidate`].
+    /// A callback that holds its own candidate keeps it in the election after all other handles are
+    /// gone: use the tenure that it receives, or a [`WeakCandidate`].
     pub fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -124,8 +124,8 @@ impl Candidate {
         self.shared().callbacks.on_elected(callback);
     }
 
-    /// Calls back after each end of a tenure, in a task of its own. The lease is handed back, and the
-    /// next campaign begins, only when the callback has ended, or the drain bound is over.
+    /// Calls back after each end of a tenure, in a task of its own. The lease is handed back, and
+    /// the next campaign begins, only when the callback has ended, or the drain bound is over.
     pub fn on_stepped_down<F>(
         &self,
         callback: impl Fn(Tenure, StepDownReason) -> F + Send + Sync + 'static,
@@ -135,24 +135,25 @@ impl Candidate {
         self.shared().callbacks.on_stepped_down(callback);
     }
 
-    /// Calls back after each request to the store that failed, one after the other in a task of its own. A
-    /// callback that is slow misses errors.
+    /// Calls back after each request to the store that failed, one after the other in a task of its
+    /// own. A callback that is slow misses errors.
     pub fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
         self.shared().callbacks.on_store_error(callback);
     }
 
-    /// The events from now on. Each subscriber has a buffer of 64 events; one that is too slow receives
-    /// [`Event::Lagged`]. The stream ends after [`Event::Stopped`], or without it when the driver is gone, and
-    /// may be polled after its end.
+    /// The events from now on. Each subscriber has a buffer of 64 events; one that is too slow
+    /// receives [`Event::Lagged`]. The stream ends after [`Event::Stopped`], or without it when the
+    /// driver is gone, and may be polled after its end.
     ///
-    /// A candidate that was started may already have emitted events. To miss none, subscribe to a candidate
-    /// that was [built](CandidateBuilder::build), then run its driver.
+    /// A candidate that was started may already have emitted events. To miss none, subscribe to a
+    /// candidate that was [built](CandidateBuilder::build), then run its driver.
     pub fn events(&self) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
         self.shared().events.subscribe()
     }
 
-    /// Asks the store who holds the lease, within the request timeout; `None` if it was given back, or was never granted.
-    /// The holder leads as far as the record tells: it may have crashed since its last renewal.
+    /// Asks the store who holds the lease, within the request timeout; `None` if it was given back,
+    /// or was never granted. The holder leads as far as the record tells: it may have crashed since
+    /// its last renewal.
     ///
     /// # Errors
     /// If the store did not answer. That does not mean that no candidate leads.
@@ -160,9 +161,9 @@ impl Candidate {
         Ok(shown_by(self.shared().ask(Request::Observe).await?)?.incumbent())
     }
 
-    /// The leaders of this election as a stream, this candidate among them; see [`Observer`]. It asks the store
-    /// through this candidate's connection, at its poll bound at the latest. It does not keep the candidate in the
-    /// election, and ends when the candidate has stopped.
+    /// The leaders of this election as a stream, this candidate among them; see [`Observer`]. It
+    /// asks the store through this candidate's connection, at its poll bound at the latest. It does
+    /// not keep the candidate in the election, and ends when the candidate has stopped.
     pub fn observe(&self) -> Observer {
         let shared = Arc::clone(&self.0.0);
         let Settings { commands, chosen, .. } = &*shared.settings;
@@ -186,12 +187,13 @@ impl Candidate {
         Observer::begin(watch, over.boxed())
     }
 
-    /// Hands over: this candidate stops leading at once, gives the lease back once its work has ended,
-    /// and campaigns again after the hold-off. Completes when the lease was given back, or could not
-    /// be given back in time: within [`Explanation::longest_stop`](crate::Explanation::longest_stop).
+    /// Hands over: this candidate stops leading at once, gives the lease back once its work has
+    /// ended, and campaigns again after the hold-off. Completes when the lease was given back, or
+    /// could not be given back in time: within
+    /// [`Explanation::longest_stop`](crate::Explanation::longest_stop).
     ///
-    /// A candidate that does not lead gives its campaign up, and asks again after the hold-off. Work must not wait for
-    /// its own candidate's resignation, which waits for the work.
+    /// A candidate that does not lead gives its campaign up, and asks again after the hold-off.
+    /// Work must not wait for its own candidate's resignation, which waits for the work.
     ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.
@@ -203,9 +205,9 @@ impl Candidate {
     /// ended. Ends within [`Explanation::longest_stop`](crate::Explanation::longest_stop), whatever
     /// the network does. May be called again.
     ///
-    /// **Work that is not polled can't end**: beside a pinned [`run_while_leader`](Self::run_while_leader) in a
-    /// `select!` this waits for the whole bound. Continue to poll the work, or use
-    /// [`run_until`](Self::run_until), which does both.
+    /// **Work that is not polled can't end**: beside a pinned
+    /// [`run_while_leader`](Self::run_while_leader) in a `select!` this waits for the whole bound.
+    /// Continue to poll the work, or use [`run_until`](Self::run_until), which does both.
     ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.

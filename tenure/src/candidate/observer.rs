@@ -20,25 +20,28 @@ use crate::shared::{Command, Commands, ObserverId, ask};
 use crate::store::{Incumbent, Key, Request, StoreError};
 use crate::{Instant, Token};
 
-/// A stream of the leaders of one election, with their metadata: for routers and clients that never lead.
+/// A stream of the leaders of one election, with their metadata: for routers and clients that never
+/// lead.
 ///
 /// It yields who leads at first, and then each change of that or of the metadata:
 ///
 /// - `Ok(Some(..))` is the incumbent,
-/// - `Ok(None)` means that no candidate leads: the lease was given back, or was not renewed for its TTL,
-/// - an error means that the store did not answer, so that it is not known who leads. The next item is again who leads.
-///   An outage is one item, however long it lasts.
+/// - `Ok(None)` means that no candidate leads: the lease was given back, or was not renewed for its
+///   TTL,
+/// - an error means that the store did not answer, so that it is not known who leads. The next item
+///   is again who leads. An outage is one item, however long it lasts.
 ///
-/// The stream asks the store about three times in the incumbent's TTL, at the poll bound at the latest, and at once when
-/// the store says that the lease was released. While no candidate leads, it asks after 20 ms, then after
-/// twice as long, up to the poll bound. It asks nothing while it is not polled, and a slow reader misses intermediate
-/// leaders, but never the present one.
+/// The stream asks the store about three times in the incumbent's TTL, at the poll bound at the
+/// latest, and at once when the store says that the lease was released. While no candidate leads,
+/// it asks after 20 ms, then after twice as long, up to the poll bound. It asks nothing while it is
+/// not polled, and a slow reader misses intermediate leaders, but never the present one.
 ///
-/// **Not guaranteed**: that an incumbent still leads when its item is read: it may have released the lease or crashed
-/// meanwhile. A request to it must be one that it may refuse.
+/// **Not guaranteed**: that an incumbent still leads when its item is read: it may have released
+/// the lease or crashed meanwhile. A request to it must be one that it may refuse.
 ///
-/// Dropping the stream drops no request to the store, and costs other elections nothing. It ends when the driver is
-/// gone, and that of a candidate when the candidate has stopped. It may be polled after its end.
+/// Dropping the stream drops no request to the store, and costs other elections nothing. It ends
+/// when the driver is gone, and that of a candidate when the candidate has stopped. It may be
+/// polled after its end.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -117,7 +120,8 @@ impl Watch {
 
     /// Has the driver pass hints on.
     async fn begin(&mut self) {
-        // They are woken in the order in which they began, which the addresses of their allocations would not keep.
+        // They are woken in the order in which they began, which the addresses of their allocations
+        // would not keep.
         static NEXT: AtomicU64 = AtomicU64::new(0);
 
         let place = self.commands.place().await;

@@ -1,5 +1,5 @@
-//! The tables of settings on the pages for users are those that are declared. A test that fails prints what its page has
-//! to say.
+//! The tables of settings on the pages for users are those that are declared. A test that fails
+//! prints what its page has to say.
 
 use super::rows;
 use crate::settings::{Configured, Place, Row, Table};

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use super::{Candidate, Owner};
 
-/// A handle on a [`Candidate`] that does not keep it in its election, for callbacks and other values that the
-/// candidate itself keeps alive.
+/// A handle on a [`Candidate`] that does not keep it in its election, for callbacks and other
+/// values that the candidate itself keeps alive.
 #[derive(Clone)]
 pub struct WeakCandidate(Weak<Owner>);
 

@@ -15,35 +15,38 @@ use crate::shared::{Command, LostWork, Shared, Standing, StopError};
 use crate::tenure::{Tenure, WorkResult};
 
 impl Candidate {
-    /// Runs `work` whenever this candidate leads, in the caller's task, until it has ended once while its tenure
-    /// was current.
+    /// Runs `work` whenever this candidate leads, in the caller's task, until it has ended once
+    /// while its tenure was current.
     ///
-    /// When the tenure ends, its cancellation token fires, and the future is still polled so that it can end
-    /// cleanly: for as long as no other candidate can lead (at most the stop margin) if the lease expired; until
-    /// the drain bound if the candidate resigned or stopped; not at all if the store says that the tenure is
-    /// over. Then it is dropped, and started again on the next tenure. The lease is handed back only when it
-    /// has ended.
+    /// When the tenure ends, its cancellation token fires, and the future is still polled so that
+    /// it can end cleanly: for as long as no other candidate can lead (at most the stop margin) if
+    /// the lease expired; until the drain bound if the candidate resigned or stopped; not at all if
+    /// the store says that the tenure is over. Then it is dropped, and started again on the next
+    /// tenure. The lease is handed back only when it has ended.
     ///
-    /// Work that ends after its tenure is not done: its result is dropped, which the log says, and it starts
-    /// again on the next tenure. So the end of a tenure does not mean that the work is finished: make work
-    /// that may run again idempotent, or [fence](Tenure::token) it. Work that resigns or stops its own
-    /// candidate never yields `Ok`, and must not wait for either: both wait for the work.
+    /// Work that ends after its tenure is not done: its result is dropped, which the log says, and
+    /// it starts again on the next tenure. So the end of a tenure does not mean that the work is
+    /// finished: make work that may run again idempotent, or [fence](Tenure::token) it. Work that
+    /// resigns or stops its own candidate never yields `Ok`, and must not wait for either: both
+    /// wait for the work.
     ///
-    /// **The candidate still leads after its work is done**, and any result counts as done, an `Err` too: use
-    /// [`try_run_while_leader`](Self::try_run_while_leader) for work that can fail.
+    /// **The candidate still leads after its work is done**, and any result counts as done, an
+    /// `Err` too: use [`try_run_while_leader`](Self::try_run_while_leader) for work that can fail.
     ///
-    /// **If the work panics, or this future is dropped** (by a `select!`, a timeout, an abort) while its tenure
-    /// is current, the candidate resigns: a leader without work would keep all others from doing it. It
-    /// campaigns again once work is offered and the hold-off is over. A future that is dropped while it waits for
-    /// a tenure, or after its own has ended, takes the candidate out of the election too, unless another call of this
-    /// kind is under way: until work is offered again. A future that was never polled has offered nothing. See
+    /// **If the work panics, or this future is dropped** (by a `select!`, a timeout, an abort)
+    /// while its tenure is current, the candidate resigns: a leader without work would keep all
+    /// others from doing it. It campaigns again once work is offered and the hold-off is over. A
+    /// future that is dropped while it waits for a tenure, or after its own has ended, takes the
+    /// candidate out of the election too, unless another call of this kind is under way: until work
+    /// is offered again. A future that was never polled has offered nothing. See
     /// [`keep_lead_without_work`](crate::CandidateBuilder::keep_lead_without_work).
     ///
-    /// **Not guaranteed**: that tasks which `work` has spawned, or threads that it blocks, stop. Bind
-    /// them to [`Tenure::cancellation_token`].
+    /// **Not guaranteed**: that tasks which `work` has spawned, or threads that it blocks, stop.
+    /// Bind them to [`Tenure::cancellation_token`].
     ///
-    /// `work` may be an async closure that borrows from its surroundings. It is not an `AsyncFnMut`,
-    /// because the futures of those can't be required to be `Send`, and so could not be spawned.
+    /// `work` may be an async closure that borrows from its surroundings. It is not an
+    /// `AsyncFnMut`, because the futures of those can't be required to be `Send`, and so could not
+    /// be spawned.
     ///
     /// # Errors
     /// If the candidate has stopped before the work was done.
@@ -54,18 +57,20 @@ impl Candidate {
         until_done(self.clone(), never_fails(work), AfterWork::Stays)
     }
 
-    /// Runs `work` as [`run_while_leader`](Self::run_while_leader) does, until it has ended once with `Ok` while its
-    /// tenure was current.
+    /// Runs `work` as [`run_while_leader`](Self::run_while_leader) does, until it has ended once
+    /// with `Ok` while its tenure was current.
     ///
-    /// If it ends with an error under a current tenure, the log has the error, and the candidate resigns with the
-    /// reason [`StepDownReason::WorkFailed`](crate::StepDownReason::WorkFailed), so that another process can try. The
-    /// work starts again on this candidate's next tenure, for which it campaigns after the
-    /// [hold-off](crate::CandidateBuilder::hold_off) and a random time: between nothing and the hold-off (or the
-    /// [largest retry](crate::ConfigBuilder::retry), if that is longer) after a first failure, and up to twice as long
-    /// after each further failure in a row, 16 times at most.
+    /// If it ends with an error under a current tenure, the log has the error, and the candidate
+    /// resigns with the reason [`StepDownReason::WorkFailed`](crate::StepDownReason::WorkFailed),
+    /// so that another process can try. The work starts again on this candidate's next tenure, for
+    /// which it campaigns after the [hold-off](crate::CandidateBuilder::hold_off) and a random
+    /// time: between nothing and the hold-off (or the [largest retry](crate::ConfigBuilder::retry),
+    /// if that is longer) after a first failure, and up to twice as long after each further failure
+    /// in a row, 16 times at most.
     ///
-    /// An error after the end of the tenure, such as a fence's refusal, is only logged. Errors that a short wait cures
-    /// are better retried in the work itself, since each failure costs a handover.
+    /// An error after the end of the tenure, such as a fence's refusal, is only logged. Errors that
+    /// a short wait cures are better retried in the work itself, since each failure costs a
+    /// handover.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -99,8 +104,8 @@ impl Candidate {
         until_done(self.clone(), work, AfterWork::Stays)
     }
 
-    /// Runs `work` if this candidate leads now; `None` if it does not, or if the tenure ended before the work
-    /// did.
+    /// Runs `work` if this candidate leads now; `None` if it does not, or if the tenure ended
+    /// before the work did.
     pub async fn run_if_leader<T, F: Future<Output = T>>(
         &self,
         work: impl FnOnce(Tenure) -> F,
@@ -117,13 +122,14 @@ impl Candidate {
         }
     }
 
-    /// Runs `work` as [`run_while_leader`](Self::run_while_leader) does, until it is done or `shutdown`
-    /// completes; then leaves the election as [`stop`](Self::stop) does, and still polls the work meanwhile,
-    /// so that it ends cleanly and the lease is handed back at once. `None` if the work was not
-    /// done. Any result counts as done, an `Err` too, and ends the program that waits for it: use
-    /// [`try_run_until`](Self::try_run_until) for work that can fail.
+    /// Runs `work` as [`run_while_leader`](Self::run_while_leader) does, until it is done or
+    /// `shutdown` completes; then leaves the election as [`stop`](Self::stop) does, and still polls
+    /// the work meanwhile, so that it ends cleanly and the lease is handed back at once. `None` if
+    /// the work was not done. Any result counts as done, an `Err` too, and ends the program that
+    /// waits for it: use [`try_run_until`](Self::try_run_until) for work that can fail.
     ///
-    /// This is meant for a service's `main`, together with [`shutdown_signal`](crate::shutdown_signal):
+    /// This is meant for a service's `main`, together with
+    /// [`shutdown_signal`](crate::shutdown_signal):
     ///
     /// ```no_run
     /// # async fn example(candidate: tenure::Candidate) -> Result<(), Box<dyn std::error::Error>> {
@@ -138,13 +144,13 @@ impl Candidate {
     /// # }
     /// ```
     ///
-    /// Takes at most [`Explanation::longest_stop`](crate::Explanation::longest_stop) after `shutdown`, 18 s
-    /// at defaults. A container is killed after 10 s by default: see
+    /// Takes at most [`Explanation::longest_stop`](crate::Explanation::longest_stop) after
+    /// `shutdown`, 18 s at defaults. A container is killed after 10 s by default: see
     /// [`Config::with_longest_stop`](crate::Config::with_longest_stop).
     ///
     /// # Errors
-    /// If the work outlives its bound, or the driver is gone; then the lease ends by itself. An error after
-    /// the work was done is only logged.
+    /// If the work outlives its bound, or the driver is gone; then the lease ends by itself. An
+    /// error after the work was done is only logged.
     pub fn run_until<T, F: Future<Output = T>, W: FnMut(Tenure) -> F, S: Future<Output = ()>>(
         &self,
         shutdown: S,
@@ -154,9 +160,9 @@ impl Candidate {
         until(self.clone(), shutdown, work)
     }
 
-    /// Runs `work` as [`try_run_while_leader`](Self::try_run_while_leader) does, until it has ended with `Ok` or
-    /// `shutdown` completes; then leaves the election as [`run_until`](Self::run_until) does. An error of the work
-    /// does not end it.
+    /// Runs `work` as [`try_run_while_leader`](Self::try_run_while_leader) does, until it has ended
+    /// with `Ok` or `shutdown` completes; then leaves the election as
+    /// [`run_until`](Self::run_until) does. An error of the work does not end it.
     ///
     /// # Errors
     /// As those of [`run_until`](Self::run_until).
@@ -192,8 +198,8 @@ fn never_fails<T, F: Future<Output = T>>(
     move |tenure| work(tenure).map(Ok as fn(T) -> Result<T, Infallible>)
 }
 
-/// Runs the work in each tenure until it is done. It owns all that it needs, so that it can be spawned wherever the work
-/// can.
+/// Runs the work in each tenure until it is done. It owns all that it needs, so that it can be
+/// spawned wherever the work can.
 async fn until_done<T, E: Display, F: Future<Output = Result<T, E>>>(
     candidate: Candidate,
     mut work: impl FnMut(Tenure) -> F,
@@ -264,7 +270,8 @@ async fn until<T>(
     }
 }
 
-/// Waits for the tenure that is current, or the next one; not for the one of that token, which is to end.
+/// Waits for the tenure that is current, or the next one; not for the one of that token, which is
+/// to end.
 pub(super) async fn next_tenure(shared: &Shared, not: Option<Token>) -> Result<Tenure, Stopped> {
     let current = |standing| match standing {
         Standing::Leading(tenure) if tenure.is_current() && Some(tenure.token()) != not => {
@@ -297,7 +304,8 @@ fn warn_failed_late(candidate: &Candidate, token: Token, error: &impl Display) {
     );
 }
 
-/// Work that waits for the lead or runs under it. The driver is told if it is lost: dropped before it is done.
+/// Work that waits for the lead or runs under it. The driver is told if it is lost: dropped before
+/// it is done.
 struct Offer {
     shared: Arc<Shared>,
     /// The tenure under which it runs.
@@ -317,7 +325,8 @@ impl Offer {
     fn failed(&self, token: Token, before: u32, error: &impl Display) {
         let (id, key) = (self.shared.id, &self.shared.key);
         let how = LostWork::Failed { before };
-        // First, since showing the error runs code of the application. A driver that is gone renews nothing.
+        // First, since showing the error runs code of the application. A driver that is gone renews
+        // nothing.
         let _ = self.shared.send(Command::WorkLost { id, token: Some(token), how });
         tracing::warn!(
             target: LIFE, ?key, %token, error = %format_args!("{error:#}"),

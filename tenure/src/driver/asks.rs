@@ -1,7 +1,7 @@
 //! Requests of handles to the store: observations, messages to the leader, inboxes.
 //!
-//! They run in the driver's tasks. A caller that gives up drops only its end of a channel, not the request:
-//! a request that is dropped condemns its connection, which all elections share.
+//! They run in the driver's tasks. A caller that gives up drops only its end of a channel, not the
+//! request: a request that is dropped condemns its connection, which all elections share.
 
 use std::sync::Arc;
 

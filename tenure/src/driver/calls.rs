@@ -15,8 +15,8 @@ use crate::logging::request_span;
 use crate::shared::ElectionId;
 use crate::store::{Key, Request, StoreTraits};
 
-/// The requests of one election that are under way. Usually one; two while a lease is handed back before its last
-/// renewal was answered.
+/// The requests of one election that are under way. Usually one; two while a lease is handed back
+/// before its last renewal was answered.
 #[derive(Default)]
 pub(super) struct Calls(SmallVec<[Call; 1]>);
 
@@ -130,8 +130,8 @@ impl Calls {
         self.0.iter().map(|call| call.give_up_at).min()
     }
 
-    /// Gives up the requests whose time is over, and returns their names and calls. A call without a request that is still
-    /// wanted is dropped, which tells the connection that it may be stuck.
+    /// Gives up the requests whose time is over, and returns their names and calls. A call without
+    /// a request that is still wanted is dropped, which tells the connection that it may be stuck.
     pub(super) fn give_up(&mut self, now: Instant) -> Vec<(&'static str, Left)> {
         let mut late = Vec::new();
         while let Some(place) = self.0.iter().position(|call| call.give_up_at <= now) {

@@ -36,7 +36,8 @@ pub(super) struct Election {
     /// When that tenure began.
     elected_at: Instant,
     calls: Calls,
-    /// That of stuck ones if its last request was not answered, while the store answered later ones.
+    /// That of stuck ones if its last request was not answered, while the store answered later
+    /// ones.
     lane: Lane,
     renewal: Renewal,
     /// What its timer is set to.
@@ -58,8 +59,8 @@ pub(super) struct Election {
     metrics: ElectionMetrics,
 }
 
-/// Into how many times an interval is divided where one call takes many renewals: elections of the same time renew in one
-/// call.
+/// Into how many times an interval is divided where one call takes many renewals: elections of the
+/// same time renew in one call.
 const TOGETHER: u32 = 500;
 
 /// How many errors may wait for callbacks that are slow; more are not reported to them.
@@ -155,7 +156,8 @@ impl Election {
         }
     }
 
-    /// Hands an input to the machine, and carries out its outputs. Then the next request waits for its admission.
+    /// Hands an input to the machine, and carries out its outputs. Then the next request waits for
+    /// its admission.
     pub(super) fn handle(&mut self, world: &mut World, input: Input) {
         self.step(world, input);
         self.announce(world);
@@ -305,8 +307,8 @@ impl Election {
         self.last_error = Some(Box::new(error));
     }
 
-    /// Whether work or a handle has closed the tenure, by its own reading of the clock, just before a renewal
-    /// arrived that would have extended it. The tenure then ends for the machine too.
+    /// Whether work or a handle has closed the tenure, by its own reading of the clock, just before
+    /// a renewal arrived that would have extended it. The tenure then ends for the machine too.
     fn tenure_was_closed(&self, now: Instant) -> bool {
         self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(Tenure::was_closed)
     }

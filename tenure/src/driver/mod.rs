@@ -1,8 +1,8 @@
 //! Carries out what the state machines decide: many elections, one connection, one task, one timer.
 //!
-//! The driver makes no decision of its own. It reads the clock after an event, hands both to the machine,
-//! and carries out the machine's outputs. A claim ends by the clock, in the handle's own thread, whether
-//! or not the driver ever runs again.
+//! The driver makes no decision of its own. It reads the clock after an event, hands both to the
+//! machine, and carries out the machine's outputs. A claim ends by the clock, in the handle's own
+//! thread, whether or not the driver ever runs again.
 
 mod admission;
 mod asks;
@@ -44,7 +44,8 @@ use outside::Outside;
 use spread::Phase;
 use timers::Timers;
 
-/// The task that drives elections. A caller that builds candidates without starting them must run it.
+/// The task that drives elections. A caller that builds candidates without starting them must run
+/// it.
 #[must_use = "elections make no progress unless their driver runs"]
 pub struct Driver {
     commands: mpsc::UnboundedReceiver<Command>,
@@ -55,15 +56,16 @@ pub struct Driver {
     world: World,
 }
 
-/// No machine is suspended for a shorter time; two clocks that are read one after the other seldom differ by as much.
+/// No machine is suspended for a shorter time; two clocks that are read one after the other seldom
+/// differ by as much.
 const SUSPEND_LEAST: Duration = Duration::from_millis(100);
 
 /// How many hints are taken in one turn.
 const HINTS: usize = 64;
 
-/// Looked up several times for each request: a search tree of a hundred thousand would take a quarter of a renewal's
-/// processor time. Boxed, since the table has free places. Without random keys: a simulated run repeats the order in which
-/// elections are dropped.
+/// Looked up several times for each request: a search tree of a hundred thousand would take a
+/// quarter of a renewal's processor time. Boxed, since the table has free places. Without random
+/// keys: a simulated run repeats the order in which elections are dropped.
 type Elections = HashMap<ElectionId, Box<Election>, BuildHasherDefault<DefaultHasher>>;
 
 /// The store, the runtime and the futures under way that all elections share.
@@ -79,7 +81,8 @@ struct World {
     descriptions: FuturesUnordered<BoxFuture<'static, Description>>,
     /// Whether the store has said that it replaces no profile.
     has_refused_descriptions: bool,
-    /// The callers that wait until an election's resignation is complete. In order, as they wake if the driver is dropped.
+    /// The callers that wait until an election's resignation is complete. In order, as they wake if
+    /// the driver is dropped.
     withdrawals: BTreeMap<ElectionId, Vec<oneshot::Sender<()>>>,
     admission: Admission,
     phase: Phase,
@@ -133,15 +136,15 @@ impl Driver {
         Self { commands, elections, timers, hints, outside, world }
     }
 
-    /// Runs until every handle is gone and every lease was given back. Dropping this future abandons
-    /// the elections: leases then end by themselves.
+    /// Runs until every handle is gone and every lease was given back. Dropping this future
+    /// abandons the elections: leases then end by themselves.
     pub async fn run(mut self) {
         let _purging = purge::begin(&self.world.store, &self.world.runtime);
         let mut open = true;
         while open || !self.elections.is_empty() || self.world.has_asks() {
             let outside = &self.outside;
-            // Events come before deadlines: after a pause, a reply that waits in the socket counts, and its
-            // request does not time out.
+            // Events come before deadlines: after a pause, a reply that waits in the socket counts,
+            // and its request does not time out.
             tokio::select! {
                 biased;
                 // Application code sends commands and ends work.
@@ -188,8 +191,8 @@ impl Driver {
         }
     }
 
-    /// Lets the requests leave for which there is room. Renewals that wait together leave in one call, and so do
-    /// acquires, as far as the store takes them.
+    /// Lets the requests leave for which there is room. Renewals that wait together leave in one
+    /// call, and so do acquires, as far as the store takes them.
     fn admit(&mut self) {
         loop {
             let now = self.world.runtime.now();
@@ -214,9 +217,10 @@ impl Driver {
         }
     }
 
-    /// Handles all that waits by now: a deadline of an election must not be met before its own stop, or before a reply that
-    /// has arrived, and no kind of event may hold back another one. What comes later is left for the next turn, since
-    /// other threads may send commands without end.
+    /// Handles all that waits by now: a deadline of an election must not be met before its own
+    /// stop, or before a reply that has arrived, and no kind of event may hold back another one.
+    /// What comes later is left for the next turn, since other threads may send commands without
+    /// end.
     fn catch_up(&mut self) {
         for _ in 0..self.commands.len() {
             if let Ok(command) = self.commands.try_recv() {
@@ -322,7 +326,8 @@ fn is_answer(result: &Result<Reply, StoreError>) -> bool {
     }
 }
 
-/// The error of a request that was given up: why there is no connection, or that there was no reply.
+/// The error of a request that was given up: why there is no connection, or that there was no
+/// reply.
 fn given_up(store: &AnyStore, within: Duration) -> StoreError {
     store
         .connect_error()
@@ -334,8 +339,8 @@ fn no_answer() -> Result<Reply, StoreError> {
 }
 
 impl World {
-    /// Whether the machine was suspended since this was last asked. A watch must not count that time, so this is asked
-    /// before each input.
+    /// Whether the machine was suspended since this was last asked. A watch must not count that
+    /// time, so this is asked before each input.
     fn was_suspended(&mut self) -> bool {
         let suspended = self.runtime.suspended();
         let grew = suspended > self.suspended + SUSPEND_LEAST;

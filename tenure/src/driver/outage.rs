@@ -1,8 +1,9 @@
-//! What the log says of a store that does not answer: once when it begins, then at a bounded rate, once at its end.
-//! Where the first line could only say that there was no reply, the next one follows as soon as the cause is known.
+//! What the log says of a store that does not answer: once when it begins, then at a bounded rate,
+//! once at its end. Where the first line could only say that there was no reply, the next one
+//! follows as soon as the cause is known.
 //!
-//! One driver may have a hundred thousand elections, each of which notices the same outage. The log has one line for
-//! all of them; each election's own lines have level DEBUG.
+//! One driver may have a hundred thousand elections, each of which notices the same outage. The log
+//! has one line for all of them; each election's own lines have level DEBUG.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use crate::store::{Key, StoreError, StoreErrorKind};
 /// How often an outage that lasts is logged again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// How far apart outages are that are logged at once. A shorter distance makes a flickering store fill the log.
+/// How far apart outages are that are logged at once. A shorter distance makes a flickering store
+/// fill the log.
 const APART: Duration = Duration::from_secs(10);
 
 /// The elections whose last request was not answered.
@@ -55,7 +57,8 @@ impl Outage {
     /// A request has failed.
     pub(super) fn lasts(&mut self, now: Instant, error: &StoreError) {
         let Some((at, kind)) = self.said.filter(|_| !self.without.is_empty()) else { return };
-        // A timeout says least: the cause turns out when the connection is gone, and connecting fails.
+        // A timeout says least: the cause turns out when the connection is gone, and connecting
+        // fails.
         let is_cause = kind == StoreErrorKind::Timeout && error.kind() != kind;
         let bound = if self.is_said && !is_cause { AGAIN } else { APART };
         if now.since(at) < bound {

@@ -1,5 +1,5 @@
-//! The waker for what application code does: it may block its thread right afterwards, and the driver must not wait for
-//! that thread.
+//! The waker for what application code does: it may block its thread right afterwards, and the
+//! driver must not wait for that thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -17,7 +17,8 @@ impl Outside {
         Self { runtime: Arc::clone(runtime), last: Mutex::new(None) }
     }
 
-    /// Wakes the task of `own` from outside. Asked at each poll: a driver may be moved to another task half way.
+    /// Wakes the task of `own` from outside. Asked at each poll: a driver may be moved to another
+    /// task half way.
     pub(super) fn waker(&self, own: &Waker) -> Waker {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((task, outside)) = &*last

@@ -1,7 +1,8 @@
 //! Purges the store about once an hour, if it was asked to be: see [`AnyStore::purging`].
 //!
 //! A task of its own does that, which ends with the driver. An hour of one process is not that of
-//! another, and each hour is another part of one longer or shorter, so that many processes do not meet.
+//! another, and each hour is another part of one longer or shorter, so that many processes do not
+//! meet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::runtime::Runtime;
 use crate::store::{AnyStore, PurgeAge, Store, StoreError, StoreErrorKind};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-/// How long one purge may take. The next one begins anew, so it must be long enough for all keys of a large server.
+/// How long one purge may take. The next one begins anew, so it must be long enough for all keys of
+/// a large server.
 const MOST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Purges in the background, until what this returns is dropped.

@@ -1,20 +1,23 @@
 //! When an election renews, so that the renewals of many elections are spread over their interval.
 //!
-//! Elections that were granted together would otherwise renew together for ever. Each election has a time of its own
-//! within the interval, and renews at the last such time before the renewal is due. So the renewals are spread within one
-//! interval of whatever has bunched them: a start, an outage, a slow store.
+//! Elections that were granted together would otherwise renew together for ever. Each election has
+//! a time of its own within the interval, and renews at the last such time before the renewal is
+//! due. So the renewals are spread within one interval of whatever has bunched them: a start, an
+//! outage, a slow store.
 //!
-//! The times of a process begin at a random one, its phase. Otherwise the first elections of all processes that share a
-//! clock (those of a host), or that were started at the same moment, would have the same time. A phase spreads them as
-//! well as a random time for each renewal would, and the renewals stay one interval apart.
+//! The times of a process begin at a random one, its phase. Otherwise the first elections of all
+//! processes that share a clock (those of a host), or that were started at the same moment, would
+//! have the same time. A phase spreads them as well as a random time for each renewal would, and
+//! the renewals stay one interval apart.
 
 use std::time::Duration;
 
 use crate::Instant;
 use crate::shared::ElectionId;
 
-/// The fraction of a turn that separates one election from the next: multiples of the golden ratio are spread evenly,
-/// however many there are (H. Weyl, "Ueber die Gleichverteilung von Zahlen mod. Eins", 1916).
+/// The fraction of a turn that separates one election from the next: multiples of the golden ratio
+/// are spread evenly, however many there are (H. Weyl, "Ueber die Gleichverteilung von Zahlen mod.
+/// Eins", 1916).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Where the times of a process begin, as a part of the interval: 2^64 is the whole.
@@ -34,8 +37,8 @@ pub(super) enum Renewal {
 }
 
 impl Renewal {
-    /// The renewal of an election that is due at that time at the latest. Elections whose times are less than
-    /// `together` apart share one.
+    /// The renewal of an election that is due at that time at the latest. Elections whose times are
+    /// less than `together` apart share one.
     pub(super) fn before(
         due: Instant,
         phase: Phase,

@@ -10,8 +10,8 @@ use crate::Instant;
 use crate::runtime::Runtime;
 use crate::shared::ElectionId;
 
-/// The next deadline of each election. Deadlines are replaced, never cancelled: an election derives its
-/// deadline from its state after every input.
+/// The next deadline of each election. Deadlines are replaced, never cancelled: an election derives
+/// its deadline from its state after every input.
 pub(super) struct Timers {
     runtime: Arc<dyn Runtime>,
     queue: BTreeSet<(Instant, ElectionId)>,
@@ -49,8 +49,9 @@ impl Timers {
         (now >= *at).then(|| (*id, now.since(*at)))
     }
 
-    /// Completes when an election's deadline may have come. An alarm that rings too early does no harm,
-    /// so it is set anew only for an earlier deadline or after it has rung. Or when that other time has come.
+    /// Completes when an election's deadline may have come. An alarm that rings too early does no
+    /// harm, so it is set anew only for an earlier deadline or after it has rung. Or when that
+    /// other time has come.
     pub(super) async fn ring(&mut self, other: Option<Instant>) {
         let first = self.queue.first().map(|(at, _)| *at);
         let Some(at) = first.into_iter().chain(other).min() else {

@@ -1,22 +1,25 @@
 //! Fences: they make a resource refuse the writes of tenures that are over.
 //!
-//! A check of leadership says nothing about the moment after it: a leader may be paused between the check and
-//! its write, and another candidate may lead by then. Only the resource that is written to can distinguish
-//! them, by the tenure's fencing token. Refusing lower tokens is not enough: a new leader that reads before
-//! the resource has seen its token can be overtaken by a last write of the old one, and then acts on
-//! outdated data: a job runs twice. So a tenure does three things, in this order:
+//! A check of leadership says nothing about the moment after it: a leader may be paused between the
+//! check and its write, and another candidate may lead by then. Only the resource that is written
+//! to can distinguish them, by the tenure's fencing token. Refusing lower tokens is not enough: a
+//! new leader that reads before the resource has seen its token can be overtaken by a last write of
+//! the old one, and then acts on outdated data: a job runs twice. So a tenure does three things, in
+//! this order:
 //!
-//! 1. **Take the resource over** with the tenure's token. The fence accepts a token that is at least the stored
-//!    one, and stores it. The outcome must be known: while it is not, repeat the take-over.
+//! 1. **Take the resource over** with the tenure's token. The fence accepts a token that is at
+//!    least the stored one, and stores it. The outcome must be known: while it is not, repeat the
+//!    take-over.
 //! 2. **Read** the data that the work depends on.
-//! 3. **Write.** A write is accepted only if the stored token *equals* the tenure's own, in one atomic step with
-//!    the write itself. A write never changes the stored token.
+//! 3. **Write.** A write is accepted only if the stored token *equals* the tenure's own, in one
+//!    atomic step with the write itself. A write never changes the stored token.
 //!
-//! This guarantees (promise G4): between the take-over and the last accepted write of a tenure the resource
-//! accepts no write of any other tenure, so what the tenure reads stays true until it changes it.
+//! This guarantees (promise G4): between the take-over and the last accepted write of a tenure the
+//! resource accepts no write of any other tenure, so what the tenure reads stays true until it
+//! changes it.
 //!
-//! The modules here are fences for three kinds of resources. Each mints a `TakenOver` only from a take-over whose
-//! outcome is known, and each write goes through that value:
+//! The modules here are fences for three kinds of resources. Each mints a `TakenOver` only from a
+//! take-over whose outcome is known, and each write goes through that value:
 //!
 //! - `postgres`: inside the user's own transaction, as plain SQL for any client, with a helper for
 //!   `tokio-postgres`;
@@ -25,17 +28,19 @@
 //!
 //! # What is not guaranteed
 //!
-//! - **A fence orders tenures, not the requests of one tenure.** A write whose reply was lost, and that is sent
-//!   again, may be carried out twice: make it idempotent, or look before repeating it.
-//! - A fence guards what is written in the same database, in the same atomic step. An e-mail, or a file, that is
-//!   written after the check is not guarded.
-//! - Tokens of one election can be compared; tokens of two elections can't. Keep one fence for each election, and
-//!   guard one resource by one election.
-//! - A fence does not know where its tenure reads. What a replica returns may be older than the take-over: read at the
-//!   primary, or look whether the take-over has arrived (`docs/fencing.md` has the statement).
-//! - A fence requires increasing tokens (promise G3). A database that loses acknowledged commits loses the fence
-//!   together with what it guards: writes are then refused, with [`FenceError::Lost`], until the leader has taken
-//!   the resource over again, and has read it anew.
+//! - **A fence orders tenures, not the requests of one tenure.** A write whose reply was lost, and
+//!   that is sent again, may be carried out twice: make it idempotent, or look before repeating it.
+//! - A fence guards what is written in the same database, in the same atomic step. An e-mail, or a
+//!   file, that is written after the check is not guarded.
+//! - Tokens of one election can be compared; tokens of two elections can't. Keep one fence for each
+//!   election, and guard one resource by one election.
+//! - A fence does not know where its tenure reads. What a replica returns may be older than the
+//!   take-over: read at the primary, or look whether the take-over has arrived (`docs/fencing.md`
+//!   has the statement).
+//! - A fence requires increasing tokens (promise G3). A database that loses acknowledged commits
+//!   loses the fence together with what it guards: writes are then refused, with
+//!   [`FenceError::Lost`], until the leader has taken the resource over again, and has read it
+//!   anew.
 
 use crate::Token;
 
@@ -63,8 +68,8 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The stored token.
         stored: Token,
     },
-    /// The fence no longer knows the take-over: its database lost data, or its row or key was removed. Nothing was
-    /// written. Take the resource over again, and read it anew.
+    /// The fence no longer knows the take-over: its database lost data, or its row or key was
+    /// removed. Nothing was written. Take the resource over again, and read it anew.
     #[error(
         "the fence {fence:?} holds {}, not this tenure's token {token}: the take-over was lost; take the resource \
          over again, and read it anew",
@@ -88,9 +93,9 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The highest token that can be stored.
         most: u64,
     },
-    /// The check was made inside a savepoint, and so would end with a rollback to it, before the transaction does.
-    /// Nothing was checked. Check before the first savepoint of the transaction; a savepoint ends with its release, and
-    /// not with a rollback to it.
+    /// The check was made inside a savepoint, and so would end with a rollback to it, before the
+    /// transaction does. Nothing was checked. Check before the first savepoint of the transaction;
+    /// a savepoint ends with its release, and not with a rollback to it.
     #[error(
         "the fence {fence:?} can't be checked inside a savepoint: a rollback to it would free the check's lock; check \
          before the savepoint, in the transaction itself"
@@ -99,8 +104,8 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The fence's name: its election.
         fence: String,
     },
-    /// The session can't write: it is at a replica, or is read-only. Nothing was taken over, checked or written. What is
-    /// read at a replica may be older than the take-over.
+    /// The session can't write: it is at a replica, or is read-only. Nothing was taken over,
+    /// checked or written. What is read at a replica may be older than the take-over.
     #[error(
         "the fence {fence:?} can't be taken over or checked in a read-only session or at a replica: use a session that \
          may write, at the primary"
@@ -112,8 +117,8 @@ pub enum FenceError<E: std::error::Error + 'static> {
         #[source]
         source: E,
     },
-    /// Whether the step was carried out is unknown. Repeat a take-over until its outcome is known; look before
-    /// repeating a write.
+    /// Whether the step was carried out is unknown. Repeat a take-over until its outcome is known;
+    /// look before repeating a write.
     #[error("whether the step at the fence {fence:?} was carried out is unknown")]
     Unknown {
         /// The fence's name: its election, or its Redis key.

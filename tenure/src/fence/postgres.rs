@@ -22,46 +22,51 @@
 //! # }
 //! ```
 //!
-//! With another client, send [`take_over_sql`](Fence::take_over_sql) and [`check_sql`](Fence::check_sql): the rules
-//! are written there.
+//! With another client, send [`take_over_sql`](Fence::take_over_sql) and
+//! [`check_sql`](Fence::check_sql): the rules are written there.
 //!
 //! # Why it holds, at every isolation level
 //!
-//! The check locks the fence's row until its transaction ends, so a take-over waits for every transaction that has
-//! passed the check. Once the take-over has committed, what older tenures wrote is committed or rolled back, and a
-//! transaction of theirs that checks later is refused: at `READ COMMITTED` it finds the new token; at `REPEATABLE
-//! READ` and `SERIALIZABLE` it fails with a serialization failure (40001) if its snapshot is older than the
-//! take-over, and finds the new token if it is not.
+//! The check locks the fence's row until its transaction ends, so a take-over waits for every
+//! transaction that has passed the check. Once the take-over has committed, what older tenures
+//! wrote is committed or rolled back, and a transaction of theirs that checks later is refused: at
+//! `READ COMMITTED` it finds the new token; at `REPEATABLE READ` and `SERIALIZABLE` it fails with a
+//! serialization failure (40001) if its snapshot is older than the take-over, and finds the new
+//! token if it is not.
 //!
-//! The lock is `FOR SHARE`. A take-over updates the row and so needs `FOR NO KEY UPDATE`, which `FOR SHARE` conflicts
-//! with; the weaker `FOR KEY SHARE` does not conflict, and would let a take-over pass a transaction that is still
-//! writing. `FOR UPDATE` would exclude take-overs too, but also every other transaction of the same tenure.
+//! The lock is `FOR SHARE`. A take-over updates the row and so needs `FOR NO KEY UPDATE`, which
+//! `FOR SHARE` conflicts with; the weaker `FOR KEY SHARE` does not conflict, and would let a
+//! take-over pass a transaction that is still writing. `FOR UPDATE` would exclude take-overs too,
+//! but also every other transaction of the same tenure.
 //!
-//! **The take-over must have committed before the reading transaction begins.** A take-over inside the reading
-//! transaction waits for the old leader's last write like any other, but at `REPEATABLE READ` and above the snapshot
-//! is older than that wait: the transaction then reads what the old leader has already changed.
-//! [`Fence::take_over`] needs the client for itself, so that no transaction can be open on it.
+//! **The take-over must have committed before the reading transaction begins.** A take-over inside
+//! the reading transaction waits for the old leader's last write like any other, but at
+//! `REPEATABLE READ` and above the snapshot is older than that wait: the transaction then reads
+//! what the old leader has already changed. [`Fence::take_over`] needs the client for itself, so
+//! that no transaction can be open on it.
 //!
 //! # Savepoints
 //!
-//! A rollback to a savepoint frees all locks that were taken since, of whatever kind: a take-over could then come
-//! between the check and the commit. So a check is refused inside a savepoint, and inside a PL/pgSQL block that handles
-//! exceptions, which is one too ([`FenceError::Savepoint`]). A check before them holds: what is written inside may be
-//! rolled back, and the check's lock stays. Drivers that set a savepoint before each statement (`ON_ERROR_ROLLBACK` of
-//! psql, `autosave` of JDBC) must not do so here.
+//! A rollback to a savepoint frees all locks that were taken since, of whatever kind: a take-over
+//! could then come between the check and the commit. So a check is refused inside a savepoint, and
+//! inside a PL/pgSQL block that handles exceptions, which is one too ([`FenceError::Savepoint`]). A
+//! check before them holds: what is written inside may be rolled back, and the check's lock stays.
+//! Drivers that set a savepoint before each statement (`ON_ERROR_ROLLBACK` of psql, `autosave` of
+//! JDBC) must not do so here.
 //!
-//! The check finds out by `pg_export_snapshot`, which PostgreSQL refuses in a subtransaction. It takes about as long as a
-//! small statement, and no lock that other sessions wait for. Instead the check could write its row, whose `xmin` tells
-//! a subtransaction from the transaction; but then writers of one tenure would wait for each other, fail at `REPEATABLE
-//! READ`, and leave a dead row each time. A transaction with an exported snapshot can't be prepared for a commit in two
-//! phases.
+//! The check finds out by `pg_export_snapshot`, which PostgreSQL refuses in a subtransaction. It
+//! takes about as long as a small statement, and no lock that other sessions wait for. Instead the
+//! check could write its row, whose `xmin` tells a subtransaction from the transaction; but then
+//! writers of one tenure would wait for each other, fail at `REPEATABLE READ`, and leave a dead row
+//! each time. A transaction with an exported snapshot can't be prepared for a commit in two phases.
 //!
 //! # Waiting for a paused leader
 //!
-//! A take-over waits as long as an older tenure's transaction stays open with its check passed. Where the old
-//! leader is paused, or its machine is gone, that is until the server ends the session. Set
-//! `idle_in_transaction_session_timeout` for the role that writes, to about the TTL. A bound on the take-over's
-//! own wait is the session's `lock_timeout`; running into it is an unknown outcome, so repeat the take-over.
+//! A take-over waits as long as an older tenure's transaction stays open with its check passed.
+//! Where the old leader is paused, or its machine is gone, that is until the server ends the
+//! session. Set `idle_in_transaction_session_timeout` for the role that writes, to about the TTL. A
+//! bound on the take-over's own wait is the session's `lock_timeout`; running into it is an unknown
+//! outcome, so repeat the take-over.
 
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
@@ -92,7 +97,8 @@ impl Fence {
     /// Keeps the fence in another table. All candidates of the election must use the same one.
     ///
     /// # Errors
-    /// If a name is empty, longer than [`NAME_MOST`](Self::NAME_MOST) bytes, or has a zero byte in it.
+    /// If a name is empty, longer than [`NAME_MOST`](Self::NAME_MOST) bytes, or has a zero byte in
+    /// it.
     pub fn in_table(self, schema: &str, table: &str) -> Result<Self, FenceTableError> {
         for (what, name) in [("schema", schema), ("table", table)] {
             if name.is_empty() || name.len() > Self::NAME_MOST || name.contains('\0') {
@@ -102,8 +108,8 @@ impl Fence {
         Ok(Self { schema: schema.to_owned(), table: table.to_owned(), ..self })
     }
 
-    /// Statements that create the schema and the table, if they do not exist: for a migration. The owner of both
-    /// should not be a role that candidates connect as.
+    /// Statements that create the schema and the table, if they do not exist: for a migration. The
+    /// owner of both should not be a role that candidates connect as.
     pub fn schema_sql(&self) -> String {
         format!(
             "CREATE SCHEMA IF NOT EXISTS {schema};\n\
@@ -116,8 +122,9 @@ impl Fence {
         )
     }
 
-    /// Statements that grant a role the rights to take over and to write under a fence of this table, and no more:
-    /// the role can't remove a fence. `FOR SHARE` needs the right to update too.
+    /// Statements that grant a role the rights to take over and to write under a fence of this
+    /// table, and no more: the role can't remove a fence. `FOR SHARE` needs the right to update
+    /// too.
     pub fn grants_sql(&self, role: &str) -> String {
         format!(
             "GRANT USAGE ON SCHEMA {schema} TO {role};\n\
@@ -144,13 +151,15 @@ impl Fence {
 
     /// The check as plain SQL: `$1` is the election (text), `$2` the token (bigint).
     ///
-    /// - Send it once inside each transaction that writes, preferably as its first statement, and outside of savepoints.
-    ///   Its lock lasts until the transaction ends.
-    /// - The role needs the right to call `pg_export_snapshot()`, which all roles have unless it was revoked; servers
-    ///   that only speak PostgreSQL's protocol may lack it. Each check writes a small file at the server.
+    /// - Send it once inside each transaction that writes, preferably as its first statement, and
+    ///   outside of savepoints. Its lock lasts until the transaction ends.
+    /// - The role needs the right to call `pg_export_snapshot()`, which all roles have unless it
+    ///   was revoked; servers that only speak PostgreSQL's protocol may lack it. Each check writes
+    ///   a small file at the server.
     /// - One row: continue, and commit. No row: the write is refused, so roll back.
-    /// - An error: the transaction can't commit any more, so roll back. "Cannot export a snapshot from a subtransaction"
-    ///   (25001): the check was inside a savepoint, or a block that handles exceptions.
+    /// - An error: the transaction can't commit any more, so roll back. "Cannot export a snapshot
+    ///   from a subtransaction" (25001): the check was inside a savepoint, or a block that handles
+    ///   exceptions.
     pub fn check_sql(&self) -> String {
         format!(
             "SELECT token FROM {table} WHERE election = $1 AND token = $2 \
@@ -159,13 +168,15 @@ impl Fence {
         )
     }
 
-    /// Takes the resource over. Carried out in a transaction of its own, at `READ COMMITTED`, whatever the session's
-    /// default is. Waits until no older tenure has a transaction open that has passed its check.
+    /// Takes the resource over. Carried out in a transaction of its own, at `READ COMMITTED`,
+    /// whatever the session's default is. Waits until no older tenure has a transaction open that
+    /// has passed its check.
     ///
     /// # Errors
-    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if the session can't write,
-    /// as at a standby. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the take-over, if
-    /// need be on another connection, until its outcome is known.
+    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
+    /// the session can't write, as at a standby. [`FenceError::Unknown`] if the connection broke or
+    /// the server refused: repeat the take-over, if need be on another connection, until its
+    /// outcome is known.
     pub async fn take_over(
         &self,
         client: &mut Client,
@@ -186,7 +197,8 @@ impl Fence {
         Ok(TakenOver { fence: self.clone(), token, number })
     }
 
-    /// The token that the fence holds, for people and error messages: it may have changed since it was read.
+    /// The token that the fence holds, for people and error messages: it may have changed since it
+    /// was read.
     async fn stored(&self, transaction: &Transaction<'_>) -> Result<Option<Token>, Error> {
         let sql = format!("SELECT token FROM {} WHERE election = $1", self.object());
         let rows = transaction.query_typed(&sql, &[(&self.election.as_str(), Type::TEXT)]).await?;
@@ -214,14 +226,14 @@ impl TakenOver {
         self.token
     }
 
-    /// Checks that the resource is still this tenure's, and keeps it so until the transaction ends. Once this has
-    /// returned `Ok`, the transaction may commit.
+    /// Checks that the resource is still this tenure's, and keeps it so until the transaction ends.
+    /// Once this has returned `Ok`, the transaction may commit.
     ///
     /// # Errors
-    /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer tenure has the
-    /// resource; [`FenceError::Unknown`] also where that shows as a serialization failure. [`FenceError::Savepoint`] if
-    /// this is a savepoint, or one is open: check before the first one. [`FenceError::ReadOnly`] if the
-    /// transaction can't write.
+    /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer
+    /// tenure has the resource; [`FenceError::Unknown`] also where that shows as a serialization
+    /// failure. [`FenceError::Savepoint`] if this is a savepoint, or one is open: check before the
+    /// first one. [`FenceError::ReadOnly`] if the transaction can't write.
     pub async fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
         let fence = self.fence.election.as_str();
         let parameters: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =

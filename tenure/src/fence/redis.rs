@@ -1,7 +1,8 @@
 //! A fence at a Redis or Valkey server, for writes inside the user's own Lua script.
 //!
-//! The fence is a key of its own, one for each election, at the server that it guards. In a cluster, the fence and
-//! what it guards must be in one slot: their names have the same part in braces.
+//! The fence is a key of its own, one for each election, at the server that it guards. In a
+//! cluster, the fence and what it guards must be in one slot: their names have the same part in
+//! braces.
 //!
 #![cfg_attr(feature = "redis", doc = "```no_run")]
 #![cfg_attr(not(feature = "redis"), doc = "```ignore")]
@@ -25,22 +26,23 @@
 //!
 //! # Why it holds
 //!
-//! A script is one atomic step at the server, so nothing comes between the comparison and the write. A request that
-//! the client gave up, and that arrives late, is compared when it arrives.
+//! A script is one atomic step at the server, so nothing comes between the comparison and the
+//! write. A request that the client gave up, and that arrives late, is compared when it arrives.
 //!
-//! In a `MULTI` transaction each fenced script is still guarded, and nothing else is: if a script is refused, `EXEC`
-//! carries out the other commands all the same. Put all that belongs together into one script.
+//! In a `MULTI` transaction each fenced script is still guarded, and nothing else is: if a script
+//! is refused, `EXEC` carries out the other commands all the same. Put all that belongs together
+//! into one script.
 //!
-//! [`TakenOver::get`] is guarded at a replica too: the fence and the data arrive there in their order, so it is refused
-//! until the take-over has arrived. A read without the fence is not.
+//! [`TakenOver::get`] is guarded at a replica too: the fence and the data arrive there in their
+//! order, so it is refused until the take-over has arrived. A read without the fence is not.
 //!
 //! # What the server must keep
 //!
-//! The fence has no expiry, and must not be evicted: use a `maxmemory-policy` that leaves keys without expiry alone.
-//! A fence that is gone refuses all writes ([`FenceError::Lost`](super::FenceError::Lost)), but accepts any
-//! tenure's take-over. After a
-//! failover to a replica that lags, the fence and what it guards are as they were some time before; the writes of
-//! the present tenure are then refused until it has taken the resource over again.
+//! The fence has no expiry, and must not be evicted: use a `maxmemory-policy` that leaves keys
+//! without expiry alone. A fence that is gone refuses all writes
+//! ([`FenceError::Lost`](super::FenceError::Lost)), but accepts any tenure's take-over. After a
+//! failover to a replica that lags, the fence and what it guards are as they were some time before;
+//! the writes of the present tenure are then refused until it has taken the resource over again.
 
 #[cfg(feature = "redis")]
 pub use with_redis_rs::TakenOver;
@@ -65,11 +67,13 @@ redis.call('SET', KEYS[1], token)
 return token
 ";
 
-/// The text in front of the user's own script, on its first line, so that the script's line numbers stay.
+/// The text in front of the user's own script, on its first line, so that the script's line numbers
+/// stay.
 ///
-/// `KEYS[1]` is the fence and `ARGV[1]` the token in decimal; both are removed, so that the script finds its own keys
-/// and arguments from 1 on. If the stored token is another one, the script does not run, and the answer
-/// is an error with the code `FENCED` and the stored token, or `none`. The script can't have a `#!lua` line.
+/// `KEYS[1]` is the fence and `ARGV[1]` the token in decimal; both are removed, so that the script
+/// finds its own keys and arguments from 1 on. If the stored token is another one, the script does
+/// not run, and the answer is an error with the code `FENCED` and the stored token, or `none`. The
+/// script can't have a `#!lua` line.
 pub const PRELUDE: &str = concat!(
     "do local stored, token = redis.call('GET', table.remove(KEYS, 1)), table.remove(ARGV, 1) ",
     "if stored ~= token then return redis.error_reply('FENCED ' .. (stored or 'none')) end end "
@@ -88,7 +92,8 @@ impl Fence {
         Self { key: format!("tenure:fence:{{{election}}}") }
     }
 
-    /// A fence at another key. All candidates of the election must use the same one, and no other election may.
+    /// A fence at another key. All candidates of the election must use the same one, and no other
+    /// election may.
     pub fn at(key: impl Into<String>) -> Self {
         Self { key: key.into() }
     }
@@ -114,8 +119,9 @@ mod with_redis_rs {
         /// Takes the resource over.
         ///
         /// # Errors
-        /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] at a replica.
-        /// [`FenceError::Unknown`] for everything else: repeat the take-over until its outcome is known.
+        /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`]
+        /// at a replica. [`FenceError::Unknown`] for everything else: repeat the take-over until
+        /// its outcome is known.
         pub async fn take_over(
             &self,
             connection: &mut impl ConnectionLike,
@@ -149,8 +155,9 @@ mod with_redis_rs {
         /// Runs a script of the user's own behind the [`PRELUDE`].
         ///
         /// # Errors
-        /// [`FenceError::Superseded`] or [`FenceError::Lost`] if nothing of it ran, [`FenceError::ReadOnly`] if it was to
-        /// write at a replica. [`FenceError::Unknown`] for everything else, the script's own errors among it.
+        /// [`FenceError::Superseded`] or [`FenceError::Lost`] if nothing of it ran,
+        /// [`FenceError::ReadOnly`] if it was to write at a replica. [`FenceError::Unknown`] for
+        /// everything else, the script's own errors among it.
         pub async fn eval<T: FromRedisValue>(
             &self,
             connection: &mut impl ConnectionLike,

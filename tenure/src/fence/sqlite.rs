@@ -22,16 +22,19 @@
 //! # }
 //! ```
 //!
-//! With another client or language, [`TAKE_OVER`](Fence::TAKE_OVER) and [`CHECK`](Fence::CHECK) are the statements.
+//! With another client or language, [`TAKE_OVER`](Fence::TAKE_OVER) and [`CHECK`](Fence::CHECK) are
+//! the statements.
 //!
 //! # Why it holds
 //!
-//! The check is itself a write (it sets the token to what it is), so it takes the database's only write lock, and
-//! holds it until the transaction ends: a take-over waits for it, or fails because the database is busy. A
-//! transaction that has begun to read before a take-over can't write after it: SQLite refuses that as
-//! `SQLITE_BUSY_SNAPSHOT`. The take-over is a transaction of its own, and has committed before anything is read.
+//! The check is itself a write (it sets the token to what it is), so it takes the database's only
+//! write lock, and holds it until the transaction ends: a take-over waits for it, or fails because
+//! the database is busy. A transaction that has begun to read before a take-over can't write after
+//! it: SQLite refuses that as `SQLITE_BUSY_SNAPSHOT`. The take-over is a transaction of its own,
+//! and has committed before anything is read.
 //!
-//! A check inside a savepoint holds after a rollback to it: SQLite undoes the changes, and keeps the transaction's lock.
+//! A check inside a savepoint holds after a rollback to it: SQLite undoes the changes, and keeps
+//! the transaction's lock.
 
 use rusqlite::{
     Connection, Error, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
@@ -53,14 +56,15 @@ impl Fence {
     pub const SCHEMA: &'static str = "CREATE TABLE IF NOT EXISTS tenure_fences (\
         election TEXT PRIMARY KEY NOT NULL, token INTEGER NOT NULL CHECK (token > 0))";
 
-    /// The take-over: `?1` is the election, `?2` the token. Send it as a transaction of its own. One row changed: the
-    /// resource is taken over. None: a newer tenure has it. An error: repeat the take-over.
+    /// The take-over: `?1` is the election, `?2` the token. Send it as a transaction of its own.
+    /// One row changed: the resource is taken over. None: a newer tenure has it. An error: repeat
+    /// the take-over.
     pub const TAKE_OVER: &'static str = "INSERT INTO tenure_fences (election, token) VALUES (?1, ?2) \
         ON CONFLICT (election) DO UPDATE SET token = excluded.token \
         WHERE tenure_fences.token <= excluded.token";
 
-    /// The check: `?1` is the election, `?2` the token. Send it inside each transaction that writes. One row changed:
-    /// continue, and commit. None, or an error: roll back.
+    /// The check: `?1` is the election, `?2` the token. Send it inside each transaction that
+    /// writes. One row changed: continue, and commit. None, or an error: roll back.
     pub const CHECK: &'static str =
         "UPDATE tenure_fences SET token = token WHERE election = ?1 AND token = ?2";
 
@@ -72,9 +76,10 @@ impl Fence {
     /// Takes the resource over, in a transaction of its own.
     ///
     /// # Errors
-    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if the file can't be
-    /// written. [`FenceError::Unknown`] if SQLite failed, as where the database stayed busy for longer than the
-    /// connection's `busy_timeout`: repeat the take-over until its outcome is known.
+    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
+    /// the file can't be written. [`FenceError::Unknown`] if SQLite failed, as where the database
+    /// stayed busy for longer than the connection's `busy_timeout`: repeat the take-over until its
+    /// outcome is known.
     pub fn take_over(
         &self,
         connection: &mut Connection,
@@ -115,12 +120,12 @@ impl TakenOver {
         self.token
     }
 
-    /// Checks that the resource is still this tenure's, and keeps it so until the transaction ends. Once this has
-    /// returned `Ok`, the transaction may commit.
+    /// Checks that the resource is still this tenure's, and keeps it so until the transaction ends.
+    /// Once this has returned `Ok`, the transaction may commit.
     ///
     /// # Errors
-    /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer tenure has the
-    /// resource; [`FenceError::Unknown`] also where that shows as a busy database.
+    /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer
+    /// tenure has the resource; [`FenceError::Unknown`] also where that shows as a busy database.
     pub fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
         let fence = self.fence.election.as_str();
         let changed = transaction.execute(Fence::CHECK, params![fence, self.number]);

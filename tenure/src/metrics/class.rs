@@ -1,8 +1,9 @@
 //! The classes of elections that this process reports, and the series of each.
 //!
-//! The registry belongs to the process, as the recorder does: drivers of one process add up, and the number of classes
-//! is bounded over all of them. The keys of the series are made once, since a key of the `metrics` crate costs an
-//! allocation and a hash. The recorder is asked for each value anew: one that is installed later sees all that follows.
+//! The registry belongs to the process, as the recorder does: drivers of one process add up, and
+//! the number of classes is bounded over all of them. The keys of the series are made once, since a
+//! key of the `metrics` crate costs an allocation and a hash. The recorder is asked for each value
+//! anew: one that is installed later sees all that follows.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,8 @@ use metrics::{Key, Label, with_recorder};
 use super::table::{self, METADATA};
 use crate::{Instant, StepDownReason};
 
-/// How many classes a process reports. The elections of all further classes count as the class `other`.
+/// How many classes a process reports. The elections of all further classes count as the class
+/// `other`.
 pub const MOST_CLASSES: usize = 100;
 
 /// The class of elections whose own class is beyond the bound.
@@ -175,8 +177,8 @@ impl Class {
         self.requests.iter().find(is_it).map(|(.., key)| key)
     }
 
-    /// Shows counters that have counted nothing yet: to a query for its increase, a counter that appears with its first
-    /// value looks as if nothing had happened.
+    /// Shows counters that have counted nothing yet: to a query for its increase, a counter that
+    /// appears with its first value looks as if nothing had happened.
     pub(super) fn show_counters(&self, with_leader_names: bool) {
         let aliases = if with_leader_names { self.leader_names.as_slice() } else { &[] };
         let plain = [
@@ -194,7 +196,8 @@ impl Class {
         });
     }
 
-    /// Changes what the gauges show. They are set under the lock, so that of two drivers' values the later one remains.
+    /// Changes what the gauges show. They are set under the lock, so that of two drivers' values
+    /// the later one remains.
     pub(super) fn change(&self, change: impl FnOnce(&mut Now)) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut now);

@@ -1,14 +1,17 @@
-//! Counters, gauges and histograms, through the `metrics` facade: install any recorder of that crate, such as an
-//! exporter for Prometheus. Names, labels and meanings are stable, and `docs/operations.md` lists them.
+//! Counters, gauges and histograms, through the `metrics` facade: install any recorder of that
+//! crate, such as an exporter for Prometheus. Names, labels and meanings are stable, and
+//! `docs/operations.md` lists them.
 //!
-//! The label `key_class` stands for a group of elections. By default it is the part of the key before the first colon:
-//! all elections `report:<customer>` count as `report`. [`Metrics::key_class`] sets another mapping.
+//! The label `key_class` stands for a group of elections. By default it is the part of the key
+//! before the first colon: all elections `report:<customer>` count as `report`.
+//! [`Metrics::key_class`] sets another mapping.
 //!
-//! **What is guaranteed**: a process reports at most [`MOST_CLASSES`] classes and the class `other`, whatever the
-//! number of its elections. The gauges and counters of a class exist from the start of its first candidate.
+//! **What is guaranteed**: a process reports at most [`MOST_CLASSES`] classes and the class
+//! `other`, whatever the number of its elections. The gauges and counters of a class exist from the
+//! start of its first candidate.
 //!
-//! **What is not**: a recorder that is installed after the first candidate has started shows a value only after its
-//! next change, and no descriptions unless [`describe`] is called.
+//! **What is not**: a recorder that is installed after the first candidate has started shows a
+//! value only after its next change, and no descriptions unless [`describe`] is called.
 
 mod class;
 mod election;
@@ -57,15 +60,16 @@ enum Names {
 type KeyClass = dyn Fn(&Key) -> String + Send + Sync;
 
 impl Metrics {
-    /// The defaults: the class is [`Key::class`], and only names that begin with `tenure_` are used.
+    /// The defaults: the class is [`Key::class`], and only names that begin with `tenure_` are
+    /// used.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Maps each key to its class. Called once for each candidate, by the thread that starts it.
     ///
-    /// A class has up to 27 time series, ten of them histograms: choose a mapping with few values. Classes beyond
-    /// [`MOST_CLASSES`] count as `other`.
+    /// A class has up to 27 time series, ten of them histograms: choose a mapping with few values.
+    /// Classes beyond [`MOST_CLASSES`] count as `other`.
     #[must_use]
     pub fn key_class(mut self, class: impl Fn(&Key) -> String + Send + Sync + 'static) -> Self {
         self.key_class = Some(Arc::new(class));
@@ -73,8 +77,8 @@ impl Metrics {
     }
 
     /// Also counts under the four names that other libraries have used, for dashboards that exist:
-    /// `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and `leader_renewal_failures_total`, each
-    /// with the single label `key_class`.
+    /// `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and
+    /// `leader_renewal_failures_total`, each with the single label `key_class`.
     #[must_use]
     pub fn with_leader_names(mut self) -> Self {
         self.names = Names::TenureAndLeader;

@@ -1,4 +1,5 @@
-//! The names of all metrics, with kinds, units and meanings. A test compares this table with `docs/operations.md`.
+//! The names of all metrics, with kinds, units and meanings. A test compares this table with
+//! `docs/operations.md`.
 
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ pub(super) const LEADER_NAMES: [(&str, &str); 4] = [
     ("leader_renewal_failures_total", RENEWAL_FAILURES),
 ];
 
-/// From then on a late driver is counted. Timers of the operating system are late by less on a machine that is not
-/// overloaded.
+/// From then on a late driver is counted. Timers of the operating system are late by less on a
+/// machine that is not overloaded.
 const LATE: Duration = Duration::from_millis(100);
 
 pub(super) static METADATA: Metadata<'static> = Metadata::new("tenure", Level::INFO, None);
@@ -101,8 +102,8 @@ const TABLE: [Row; 15] = [
     ),
 ];
 
-/// Describes all metrics to the recorder. The start of a driver does so too: only a recorder that is installed later
-/// needs this call.
+/// Describes all metrics to the recorder. The start of a driver does so too: only a recorder that
+/// is installed later needs this call.
 pub fn describe() {
     for (name, kind, unit, meaning) in TABLE {
         match kind {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::clock;
 use crate::Instant;
 
-/// How long a wait without a timerfd lasts at most. Such a wait does not count a suspend, so this is also how late it can
-/// be after a resume.
+/// How long a wait without a timerfd lasts at most. Such a wait does not count a suspend, so this
+/// is also how late it can be after a resume.
 const SLICE: Duration = Duration::from_secs(1);
 
 pub(super) struct Alarm {
@@ -92,7 +92,8 @@ mod timerfd {
             tv_nsec: (nanos % SECOND).cast_signed(),
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        // Fails only if the application has closed the descriptor. Waiting then ends by itself, again and again.
+        // Fails only if the application has closed the descriptor. Waiting then ends by itself,
+        // again and again.
         let _ = timerfd_settime(timerfd, TimerfdTimerFlags::ABSTIME, &once);
     }
 

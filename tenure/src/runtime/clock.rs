@@ -13,8 +13,8 @@ pub(super) fn now() -> Instant {
     read(ClockId::Boottime)
 }
 
-/// The monotonic clock stops in a suspend, and the boot clock does not. The boot clock is read first: a pause between the
-/// two readings makes the result too small, never too large.
+/// The monotonic clock stops in a suspend, and the boot clock does not. The boot clock is read
+/// first: a pause between the two readings makes the result too small, never too large.
 #[cfg(target_os = "linux")]
 pub(super) fn suspended() -> Duration {
     let boot = read(ClockId::Boottime);

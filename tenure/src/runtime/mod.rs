@@ -1,9 +1,10 @@
 //! What the driver and the adapters need from the outside: a clock, timers, tasks, connections, and
 //! randomness.
 //!
-//! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
-//! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
-//! own. (Stated exceptions: the `fred` client owns its sockets, `etcd-client` its tasks, and the SQLite store a thread.)
+//! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that
+//! the simulator can run the shipped driver and adapters, byte for byte, under clocks and networks
+//! of its own. (Stated exceptions: the `fred` client owns its sockets, `etcd-client` its tasks, and
+//! the SQLite store a thread.)
 
 mod alarm;
 mod clock;
@@ -33,13 +34,14 @@ pub use self::tokio::TokioRuntime;
 
 /// A candidate's clock, timers, tasks and connections. [`TokioRuntime`] has the real ones.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
-    /// Reads the clock. It must never go back, and must count the time in which the machine is suspended: a
-    /// monotonic clock that stops in a suspend lets a leader believe in a lease that has ended.
+    /// Reads the clock. It must never go back, and must count the time in which the machine is
+    /// suspended: a monotonic clock that stops in a suspend lets a leader believe in a lease that
+    /// has ended.
     fn now(&self) -> Instant;
 
-    /// For how long the machine was suspended so far, as far as the runtime can tell. A waiting candidate begins its watches
-    /// anew when this grows: a clock that runs through a suspend may have been set by another, worse one meanwhile. By
-    /// default never.
+    /// For how long the machine was suspended so far, as far as the runtime can tell. A waiting
+    /// candidate begins its watches anew when this grows: a clock that runs through a suspend may
+    /// have been set by another, worse one meanwhile. By default never.
     fn suspended(&self) -> Duration {
         Duration::ZERO
     }
@@ -47,9 +49,9 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Completes once the clock has reached `deadline`: soon after, never before.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
 
-    /// Wakes the same task as `waker`, wherever the caller runs, in such a way that any thread of the runtime can run the
-    /// task. For wake-ups by the application's code, which may block its thread afterwards. By default `waker` itself, for
-    /// runtimes of one thread.
+    /// Wakes the same task as `waker`, wherever the caller runs, in such a way that any thread of
+    /// the runtime can run the task. For wake-ups by the application's code, which may block its
+    /// thread afterwards. By default `waker` itself, for runtimes of one thread.
     fn waker_from_outside(&self, waker: &Waker) -> Waker {
         waker.clone()
     }
@@ -57,16 +59,16 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Runs a task in the background. A panic in it must not reach the caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
-    /// The addresses of a host, in the order in which to try them. [`connect`](Self::connect) takes each in place of
-    /// the host. By default the host alone, whose address `connect` finds then.
+    /// The addresses of a host, in the order in which to try them. [`connect`](Self::connect) takes
+    /// each in place of the host. By default the host alone, whose address `connect` finds then.
     ///
     /// Neither may hold up other tasks or the end of the program while a name server is silent.
     fn addresses(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<String>>> {
         std::future::ready(Ok(vec![host.to_owned()])).boxed()
     }
 
-    /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes. What keeps an idle connection
-    /// known to the network, such as TCP's keepalive, belongs here too.
+    /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes. What keeps
+    /// an idle connection known to the network, such as TCP's keepalive, belongs here too.
     fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>>;
 
     /// 128 random bits. Fails only if the operating system can't provide them.

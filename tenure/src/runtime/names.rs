@@ -1,12 +1,14 @@
 //! The addresses of hosts, looked up by threads of this module's own.
 //!
-//! The system's lookup can't be cancelled: while a name server is silent it takes 10 s and more. Among tokio's blocking
-//! tasks it would have the end of the runtime wait for it, and would itself wait wherever an application's blocking work
-//! fills their pool. Nothing waits for the end of these threads, and the end of the process ends them too.
+//! The system's lookup can't be cancelled: while a name server is silent it takes 10 s and more.
+//! Among tokio's blocking tasks it would have the end of the runtime wait for it, and would itself
+//! wait wherever an application's blocking work fills their pool. Nothing waits for the end of
+//! these threads, and the end of the process ends them too.
 //!
-//! One lookup of a host is under way at a time, and all that need it share its outcome. So callers that give up and ask
-//! again add no threads. An outcome for which no caller has waited long enough is kept for a moment: where each lookup takes
-//! a little longer than its callers are patient, none would ever learn of one.
+//! One lookup of a host is under way at a time, and all that need it share its outcome. So callers
+//! that give up and ask again add no threads. An outcome for which no caller has waited long enough
+//! is kept for a moment: where each lookup takes a little longer than its callers are patient, none
+//! would ever learn of one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -36,7 +38,8 @@ const KEPT: Duration = Duration::from_secs(10);
 
 static LOOKUPS: LazyLock<Mutex<Lookups>> = LazyLock::new(Mutex::default);
 
-/// The addresses of a host with that port, in the order in which the system prefers them: at least one.
+/// The addresses of a host with that port, in the order in which the system prefers them: at least
+/// one.
 ///
 /// # Errors
 /// If it has none, or the lookup fails.

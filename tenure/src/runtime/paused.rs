@@ -1,7 +1,8 @@
 //! Tokio with a clock that only waiting moves: for tests.
 //!
-//! A runtime of one thread whose clock is paused jumps to the next timer as soon as no task can run. So time passes in
-//! order and takes none, for elections and for all other code that uses tokio's timers.
+//! A runtime of one thread whose clock is paused jumps to the next timer as soon as no task can
+//! run. So time passes in order and takes none, for elections and for all other code that uses
+//! tokio's timers.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,8 @@ use crate::Instant;
 /// What the clock shows at first: renewals that are spread need a past.
 const BOOTED: Duration = Duration::from_secs(3_600);
 
-/// How often all other tasks run after time was advanced: far more often than one wakes another in a row.
+/// How often all other tasks run after time was advanced: far more often than one wakes another in
+/// a row.
 const TURNS: u32 = 250;
 
 /// The tokio runtime in which it was made.
@@ -52,7 +54,8 @@ impl PausedRuntime {
 
     /// The same numbers in every run, none of them twice.
     pub(crate) fn random(&self) -> u128 {
-        // The golden ratio, and odd: multiplication by it maps no two numbers to one, and spreads them.
+        // The golden ratio, and odd: multiplication by it maps no two numbers to one, and spreads
+        // them.
         const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
         (u128::from(drawn) + 1).wrapping_mul(SPREAD)
@@ -69,7 +72,8 @@ impl PausedRuntime {
     }
 }
 
-/// Whether the clock does not move by itself. Tokio does not say so, and panics if it is paused twice.
+/// Whether the clock does not move by itself. Tokio does not say so, and panics if it is paused
+/// twice.
 fn is_paused() -> bool {
     let (before, began) = (time::Instant::now(), std::time::Instant::now());
     while began.elapsed().is_zero() {

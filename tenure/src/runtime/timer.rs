@@ -1,14 +1,17 @@
-//! One thread of the process that wakes tasks: when their time has come, or at once, from outside of their runtime.
+//! One thread of the process that wakes tasks: when their time has come, or at once, from outside
+//! of their runtime.
 //!
-//! The thread is no worker of an async runtime, and is not woken by one's I/O, because blocking code of an application would
-//! then delay elections although other workers are idle. A worker of tokio that polls for I/O and timers, and finds one task,
-//! runs that task without waking another worker: if the task blocks, no I/O and no timer is noticed until something else
-//! wakes one. And a task that is woken by code on a worker waits for that very worker, even if the code goes on to block
-//! (`tokio::runtime::Builder::disable_lifo_slot` describes it, and can't be used by a library). A task that is woken
-//! from outside is run by any worker, and that worker first sees to it that another one looks for I/O.
+//! The thread is no worker of an async runtime, and is not woken by one's I/O, because blocking
+//! code of an application would then delay elections although other workers are idle. A worker of
+//! tokio that polls for I/O and timers, and finds one task, runs that task without waking another
+//! worker: if the task blocks, no I/O and no timer is noticed until something else wakes one. And a
+//! task that is woken by code on a worker waits for that very worker, even if the code goes on to
+//! block (`tokio::runtime::Builder::disable_lifo_slot` describes it, and can't be used by a
+//! library). A task that is woken from outside is run by any worker, and that worker first sees to
+//! it that another one looks for I/O.
 //!
-//! **Not guaranteed**: that a sleep whose runtime does not run is woken. A current-thread runtime runs only within
-//! `block_on`. After a fork, the child has no such thread.
+//! **Not guaranteed**: that a sleep whose runtime does not run is woken. A current-thread runtime
+//! runs only within `block_on`. After a fork, the child has no such thread.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -18,8 +18,9 @@ use super::timer::Timer;
 use super::{Connection, NoRuntime, Runtime, clock, names};
 use crate::Instant;
 
-/// How long a connection is idle before TCP probes it. Devices on the way forget connections that are idle for some
-/// minutes (a balancer of AWS after 350 s), and drop what is sent on them without a word.
+/// How long a connection is idle before TCP probes it. Devices on the way forget connections that
+/// are idle for some minutes (a balancer of AWS after 350 s), and drop what is sent on them without
+/// a word.
 pub(crate) const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
 
 /// An idle connection whose other end is gone ends after a minute.
@@ -28,17 +29,18 @@ const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_interval(Duration::from_secs(10))
     .with_retries(3);
 
-/// Tokio's tasks and sockets. On Linux the clock is `CLOCK_BOOTTIME`, so that a leader's claim expires while its
-/// machine is suspended. Timers use the same clock, so that work ends right after a resume. All timers of a process share
-/// one thread, `tenure-timer`, and one file descriptor (a timerfd). If that descriptor can't be opened, because the process
-/// has too many, timers are at most a second late after a suspend, and the log says so once.
+/// Tokio's tasks and sockets. On Linux the clock is `CLOCK_BOOTTIME`, so that a leader's claim
+/// expires while its machine is suspended. Timers use the same clock, so that work ends right after
+/// a resume. All timers of a process share one thread, `tenure-timer`, and one file descriptor (a
+/// timerfd). If that descriptor can't be opened, because the process has too many, timers are at
+/// most a second late after a suspend, and the log says so once.
 ///
-/// Hosts are looked up by threads of its own, never among tokio's blocking tasks: neither a silent name server nor an
-/// application that fills the pool of those delays the end of the runtime or another connection. Connections use TCP's
-/// keepalive, after 30 s without traffic.
+/// Hosts are looked up by threads of its own, never among tokio's blocking tasks: neither a silent
+/// name server nor an application that fills the pool of those delays the end of the runtime or
+/// another connection. Connections use TCP's keepalive, after 30 s without traffic.
 ///
-/// On other systems the standard library's monotonic clock is used; whether it counts suspends depends on the
-/// platform.
+/// On other systems the standard library's monotonic clock is used; whether it counts suspends
+/// depends on the platform.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioRuntime;
 

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a setting was refused, of whatever store, and wherever it came from: a URL, an environment variable, or code.
+/// Why a setting was refused, of whatever store, and wherever it came from: a URL, an environment
+/// variable, or code.
 ///
-/// Its text names the setting, the value, what it must be, and a change that would do. It shows no password, and of a
-/// URL nothing but numbers: in a broken one, a password may be anywhere.
+/// Its text names the setting, the value, what it must be, and a change that would do. It shows no
+/// password, and of a URL nothing but numbers: in a broken one, a password may be anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     pub(super) setting: String,
@@ -64,8 +65,9 @@ impl SettingError {
         &self.remedy
     }
 
-    /// A value that would do; `None` if no change of this setting alone suffices, or for an address, which only the user
-    /// knows. For settings that contradict each other, all are accepted with it.
+    /// A value that would do; `None` if no change of this setting alone suffices, or for an
+    /// address, which only the user knows. For settings that contradict each other, all are
+    /// accepted with it.
     pub fn example(&self) -> Option<&str> {
         self.example.as_deref()
     }

@@ -9,8 +9,8 @@ use super::mistake::{Mistake, shown};
 use super::setting::{Fault, Place, Row, Setting};
 use super::url::Scheme;
 
-/// The settings that are given, each at most once. A configuration takes what it knows; what is left then has no effect,
-/// and is refused by [`finish`](Self::finish).
+/// The settings that are given, each at most once. A configuration takes what it knows; what is
+/// left then has no effect, and is refused by [`finish`](Self::finish).
 pub(crate) struct Given {
     entries: BTreeMap<&'static str, Entry>,
     origin: Origin,

@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-/// A name, an address, or an address of IPv6 in brackets, which are left out. `None` for anything else: it may be a part
-/// of a password, and errors show hosts.
+/// A name, an address, or an address of IPv6 in brackets, which are left out. `None` for anything
+/// else: it may be a part of a password, and errors show hosts.
 pub(super) fn host(text: &str) -> Option<&str> {
     let is_ipv6 = |text: &str| text.parse::<Ipv6Addr>().is_ok();
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {

@@ -1,5 +1,6 @@
-//! Texts that came from outside, and what in them surely is a mistake: what a shell, a template or an editor has left
-//! there. Each would be a part of the text, so that a key in quotes is another election.
+//! Texts that came from outside, and what in them surely is a mistake: what a shell, a template or
+//! an editor has left there. Each would be a part of the text, so that a key in quotes is another
+//! election.
 
 use super::error::SettingError;
 
@@ -62,7 +63,8 @@ impl Mistake {
     }
 }
 
-/// A variable's value as an error may show it, in quotes: it may be a whole URL with a password in it, given by mistake.
+/// A variable's value as an error may show it, in quotes: it may be a whole URL with a password in
+/// it, given by mistake.
 pub(super) fn shown(value: &str) -> String {
     if value.contains('@') || value.contains("://") {
         return "***".to_owned();

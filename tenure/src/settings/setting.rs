@@ -30,7 +30,8 @@ pub(crate) struct Row {
     /// What the URL's scheme must have for it.
     pub(crate) with: Option<&'static str>,
     pub(super) is_secret: bool,
-    /// Records are found by it, so that with a mistake in it a candidate would be alone in another election.
+    /// Records are found by it, so that with a mistake in it a candidate would be alone in another
+    /// election.
     pub(super) names_records: bool,
 }
 

@@ -1,7 +1,7 @@
 //! URLs of stores: `scheme://user:password@hosts/path?parameters`.
 //!
-//! Read by hand, since no URL has lists of hosts by its standard. What is left of a part once it is percent-decoded is the
-//! text of the setting that the part is.
+//! Read by hand, since no URL has lists of hosts by its standard. What is left of a part once it is
+//! percent-decoded is the text of the setting that the part is.
 
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
@@ -25,7 +25,8 @@ pub(crate) struct Table {
     pub(crate) prefixes: &'static [&'static str],
 }
 
-/// A form of URL. Its user and its password are the settings `user` and `password`, if it has hosts.
+/// A form of URL. Its user and its password are the settings `user` and `password`, if it has
+/// hosts.
 pub(crate) struct Scheme {
     /// The scheme, and other words for it.
     pub(crate) names: &'static [&'static str],

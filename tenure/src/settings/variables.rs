@@ -14,7 +14,8 @@ pub(crate) struct Variables<'a, L> {
 }
 
 impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
-    /// Each setting, by the first prefix under which it is set. One that is set and empty has no value.
+    /// Each setting, by the first prefix under which it is set. One that is set and empty has no
+    /// value.
     pub(crate) fn given(&self, rows: &[&'static Row]) -> Given {
         let mut given = Given::new(Origin::Variables);
         for row in rows {
@@ -25,7 +26,8 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         given
     }
 
-    /// Reads a setting anew, under that prefix alone. Returns which variable under another prefix it would be otherwise.
+    /// Reads a setting anew, under that prefix alone. Returns which variable under another prefix
+    /// it would be otherwise.
     pub(crate) fn only_under(
         &self,
         given: &mut Given,

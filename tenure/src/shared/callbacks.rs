@@ -1,5 +1,6 @@
-//! The application's callbacks. Their code runs in tasks of their own: never in the driver's task and never under
-//! a lock, so that a callback that blocks, or registers another one, delays no other election.
+//! The application's callbacks. Their code runs in tasks of their own: never in the driver's task
+//! and never under a lock, so that a callback that blocks, or registers another one, delays no
+//! other election.
 
 use std::fmt;
 use std::future::Future;
@@ -18,8 +19,8 @@ type Elected = dyn Fn(Tenure) -> BoxFuture<'static, ()> + Send + Sync;
 type SteppedDown = dyn Fn(Tenure, StepDownReason) -> BoxFuture<'static, ()> + Send + Sync;
 type Failed = dyn Fn(&StoreError) + Send + Sync;
 
-/// In the order in which they were registered. Clones are the same once there is one; the lists are made with it,
-/// since most candidates have none.
+/// In the order in which they were registered. Clones are the same once there is one; the lists are
+/// made with it, since most candidates have none.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks(OnceLock<Arc<Mutex<Lists>>>);
 

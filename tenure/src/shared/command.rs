@@ -19,8 +19,9 @@ pub(crate) type ElectionId = u64;
 /// Names an observer within its process.
 pub(crate) type ObserverId = u64;
 
-/// How many questions and new observers may wait for the driver at a time. The others wait at their callers: code that
-/// asks and gives up in a loop must not fill the memory, or keep the driver from its leaders.
+/// How many questions and new observers may wait for the driver at a time. The others wait at their
+/// callers: code that asks and gives up in a loop must not fill the memory, or keep the driver from
+/// its leaders.
 const WAITING_MOST: usize = 4_096;
 
 /// The way to a driver. Clones lead to the same one.
@@ -30,7 +31,8 @@ pub(crate) struct Commands {
     places: Arc<Semaphore>,
 }
 
-/// A place among the questions and observers that wait for the driver. Dropping it leaves it to the next one.
+/// A place among the questions and observers that wait for the driver. Dropping it leaves it to the
+/// next one.
 pub(crate) struct WaitingPlace(#[allow(dead_code, reason = "kept")] Option<OwnedSemaphorePermit>);
 
 impl Commands {

@@ -85,8 +85,8 @@ pub enum StopError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverGone;
 
-/// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop by a timer, and
-/// timers are late by up to a millisecond.
+/// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop
+/// by a timer, and timers are late by up to a millisecond.
 const LATE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Shared {
@@ -95,7 +95,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) replaced: Replaced,
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// The end of this candidate's present claim. Closed while a resignation is on its way to the driver.
+    /// The end of this candidate's present claim. Closed while a resignation is on its way to the
+    /// driver.
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
     pub(crate) callbacks: Callbacks,
@@ -124,7 +125,8 @@ impl Shared {
         replaced.map_or_else(|| self.settings.chosen.profile.clone(), |latest| latest.profile)
     }
 
-    /// Replaces the candidate's metadata. The driver tells the store, as soon and as often as needed.
+    /// Replaces the candidate's metadata. The driver tells the store, as soon and as often as
+    /// needed.
     pub(crate) fn set_metadata(&self, metadata: &Bytes) -> Result<(), LimitError> {
         if self.replaced.set(&self.settings.chosen.profile, metadata)? {
             // A driver that is gone tells nobody.

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use crate::store::{LimitError, Profile};
 
-/// The profile that has replaced the one that was chosen at first, if any. Small: a process may have a hundred thousand.
+/// The profile that has replaced the one that was chosen at first, if any. Small: a process may
+/// have a hundred thousand.
 #[derive(Default)]
 pub(crate) struct Replaced(Mutex<Option<Box<Version>>>);
 
@@ -20,8 +21,8 @@ pub(crate) struct Version {
 }
 
 impl Replaced {
-    /// Replaces the metadata; the name stays as it was `chosen`. Returns whether the driver has to be told so: not if it
-    /// has yet to notice the version before.
+    /// Replaces the metadata; the name stays as it was `chosen`. Returns whether the driver has to
+    /// be told so: not if it has yet to notice the version before.
     pub(super) fn set(&self, chosen: &Profile, metadata: &Bytes) -> Result<bool, LimitError> {
         let profile = chosen.with_metadata(metadata)?;
         let mut latest = self.latest();

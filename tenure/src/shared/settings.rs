@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::Commands;
 use crate::store::{AnyStore, Profile};
 
-/// The driver, and a candidate's settings. Candidates with the same settings share it: a process may have a hundred
-/// thousand of them.
+/// The driver, and a candidate's settings. Candidates with the same settings share it: a process
+/// may have a hundred thousand of them.
 pub(crate) struct Settings {
     pub(crate) store: AnyStore,
     pub(crate) commands: Commands,

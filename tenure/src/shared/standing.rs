@@ -8,10 +8,12 @@ use crate::Instant;
 use crate::store::{Incumbent, StoreError};
 use crate::tenure::Tenure;
 
-/// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock decides.
+/// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock
+/// decides.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
-    /// Asks for the lease. `None` unless the store's last answer was that another candidate holds it.
+    /// Asks for the lease. `None` unless the store's last answer was that another candidate holds
+    /// it.
     Campaigning(Option<Arc<Sighting>>),
     /// Watches the store's past until that instant, and knows no incumbent.
     Watching(Instant),
@@ -62,8 +64,8 @@ pub(crate) struct State {
     pub(crate) is_stopping: bool,
 }
 
-/// The present state. (A `watch` channel would do the same; it takes seven times the memory, which every election
-/// of a process would pay for, and wakes those who wait in a random order.)
+/// The present state. (A `watch` channel would do the same; it takes seven times the memory, which
+/// every election of a process would pay for, and wakes those who wait in a random order.)
 pub(crate) struct Announced {
     state: Mutex<State>,
     changed: Notify,

@@ -22,8 +22,8 @@ pub struct AnyStore {
 }
 
 impl AnyStore {
-    /// Erases a store's type. A store whose type is erased already stays as it is, with what it was asked to
-    /// [purge](Self::purging).
+    /// Erases a store's type. A store whose type is erased already stays as it is, with what it was
+    /// asked to [purge](Self::purging).
     pub fn new(store: impl Store) -> Self {
         match (&store as &dyn Any).downcast_ref::<Self>() {
             Some(erased) => erased.clone(),
@@ -31,10 +31,11 @@ impl AnyStore {
         }
     }
 
-    /// The same store, whose drivers [purge](Store::purge) it: about once an hour, for as long as a driver runs, the
-    /// records are deleted of elections that ended longer ago than that age. The first time is a random part of an
-    /// hour after the start, so that short-lived processes do it too, now and then. Many processes may do it at the
-    /// same store. The log says how many records were deleted (DEBUG), and why it failed (WARN).
+    /// The same store, whose drivers [purge](Store::purge) it: about once an hour, for as long as a
+    /// driver runs, the records are deleted of elections that ended longer ago than that age. The
+    /// first time is a random part of an hour after the start, so that short-lived processes do it
+    /// too, now and then. Many processes may do it at the same store. The log says how many records
+    /// were deleted (DEBUG), and why it failed (WARN).
     ///
     /// ```
     /// use tenure::store::{AnyStore, Memory, PurgeAge};
@@ -51,7 +52,8 @@ impl AnyStore {
         self
     }
 
-    /// The store behind it, if it is of that type: for a program that asks a store more than elections need.
+    /// The store behind it, if it is of that type: for a program that asks a store more than
+    /// elections need.
     pub fn downcast_ref<S: Store>(&self) -> Option<&S> {
         self.store.as_any().downcast_ref()
     }

@@ -11,8 +11,8 @@ use super::{StoreError, StoreErrorKind};
 #[cfg(any(feature = "etcd", feature = "kubernetes"))]
 use crate::tls::TlsError;
 
-/// The server has shown a certificate that has expired, so the client has ended the connection. It is the source of a
-/// [`StoreError`] of the kind [`Tls`](StoreErrorKind::Tls).
+/// The server has shown a certificate that has expired, so the client has ended the connection. It
+/// is the source of a [`StoreError`] of the kind [`Tls`](StoreErrorKind::Tls).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CertificateExpired {

@@ -1,8 +1,9 @@
 //! The user and the password of each connection: fixed, from a file, or from the application.
 //!
-//! A file is read, and the application is asked, before each connection is opened, and at no other time: neither has a
-//! part in a request, and while a connection lasts, its leads do not depend on either. An attempt that gets no
-//! credentials has failed as one at a store that is away, and the pauses between attempts grow in the same way.
+//! A file is read, and the application is asked, before each connection is opened, and at no other
+//! time: neither has a part in a request, and while a connection lasts, its leads do not depend on
+//! either. An attempt that gets no credentials has failed as one at a store that is away, and the
+//! pauses between attempts grow in the same way.
 
 use std::error::Error;
 use std::fmt;
@@ -34,7 +35,8 @@ impl Credentials {
         Self { username: named(username), password }
     }
 
-    /// A password of the user that the store's configuration names, or else of the server's default user.
+    /// A password of the user that the store's configuration names, or else of the server's default
+    /// user.
     pub fn of_password(password: Secret) -> Self {
         Self { username: None, password }
     }
@@ -43,8 +45,9 @@ impl Credentials {
 /// What a [`CredentialsProvider`] returns.
 pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 
-/// Supplies the credentials of each connection: for passwords that change while the program runs, such as the tokens of
-/// a cloud. Every closure without arguments is one whose future returns [`Provided`]:
+/// Supplies the credentials of each connection: for passwords that change while the program runs,
+/// such as the tokens of a cloud. Every closure without arguments is one whose future returns
+/// [`Provided`]:
 ///
 /// ```
 /// use tenure::store::{Credentials, Provided, Secret};
@@ -59,9 +62,10 @@ pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 /// # }
 /// ```
 ///
-/// It is asked before each connection is opened. It may take half of the connect timeout; after that, or if it fails or
-/// panics, the attempt has failed ([`CredentialsError`]), and the next one follows after the usual pause. Connections that
-/// are open, and leads, are not affected. Code that blocks its thread in it is not interrupted.
+/// It is asked before each connection is opened. It may take half of the connect timeout; after
+/// that, or if it fails or panics, the attempt has failed ([`CredentialsError`]), and the next one
+/// follows after the usual pause. Connections that are open, and leads, are not affected. Code that
+/// blocks its thread in it is not interrupted.
 ///
 /// The text of its error is shown in logs, so no secret may be in it.
 pub trait CredentialsProvider: Send + Sync + 'static {

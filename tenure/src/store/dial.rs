@@ -1,13 +1,15 @@
 //! Which of a server's addresses a connection is opened to.
 //!
-//! A host may have several addresses: of one server in both families of IP, of the members of a replicated store, of
-//! machines that are gone. Where the first is a black hole, an attempt that waits for it alone never ends in time. So the
-//! addresses are tried as browsers try them (RFC 8305, "happy eyeballs"): the next one follows when the attempts before
-//! it have failed or have taken a while, and the first connection wins.
+//! A host may have several addresses: of one server in both families of IP, of the members of a
+//! replicated store, of machines that are gone. Where the first is a black hole, an attempt that
+//! waits for it alone never ends in time. So the addresses are tried as browsers try them (RFC
+//! 8305, "happy eyeballs"): the next one follows when the attempts before it have failed or have
+//! taken a while, and the first connection wins.
 //!
-//! A server that accepts connections may still be the wrong one: a replica, or a process that hangs. Its address comes
-//! after the others from then on: it is tried when those have failed, or in the second half of the time. Its turn comes
-//! again when all addresses have turned out so, since any of them may have been promoted meanwhile.
+//! A server that accepts connections may still be the wrong one: a replica, or a process that
+//! hangs. Its address comes after the others from then on: it is tried when those have failed, or
+//! in the second half of the time. Its turn comes again when all addresses have turned out so,
+//! since any of them may have been promoted meanwhile.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -83,7 +85,8 @@ impl Dial {
         Ok((stream, Reached { server, address, has_spoken: false, wrong }))
     }
 
-    /// The address to connect to, for a client that opens its connections itself. An only one is not tried.
+    /// The address to connect to, for a client that opens its connections itself. An only one is
+    /// not tried.
     ///
     /// # Errors
     /// As those of [`connect`](Self::connect).
@@ -148,8 +151,8 @@ fn parts(attempts: usize) -> u32 {
     u32::try_from(2 * attempts.max(1)).unwrap_or(u32::MAX)
 }
 
-/// The first attempt that succeeds. Each begins when so much time has passed since the one before it has begun, or at
-/// once while none is under way.
+/// The first attempt that succeeds. Each begins when so much time has passed since the one before
+/// it has begun, or at once while none is under way.
 async fn first<T, A>(
     runtime: &dyn Runtime,
     attempts: impl Iterator<Item = (Duration, A)>,

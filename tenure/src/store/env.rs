@@ -19,8 +19,9 @@ pub(crate) const STORE: Setting<String> = Setting::only_variable("STORE", parsed
 pub(crate) const ROWS: [&Row; 2] = [&STORE.row, &PURGE.row];
 /// What it says to read Redis' variables.
 const BY_VARIABLES: &str = "redis";
-/// Variables of tenure's own that name a Redis server. `REDIS_HOST` alone is not among them: it may be the
-/// application's cache, and a candidate at another store than the others' would be a second leader.
+/// Variables of tenure's own that name a Redis server. `REDIS_HOST` alone is not among them: it may
+/// be the application's cache, and a candidate at another store than the others' would be a second
+/// leader.
 const REDIS: [&str; 2] = ["TENURE_REDIS_HOST", "TENURE_REDIS_SENTINEL_HOST"];
 
 impl AnyStore {
@@ -34,14 +35,16 @@ impl AnyStore {
 
     /// Reads variables through `lookup`:
     ///
-    /// - `TENURE_STORE`: the store's URL, see [`from_url`](Self::from_url). The word `redis` alone means that
-    ///   `TENURE_REDIS_HOST` and the variables beside it name the server, or else `REDIS_HOST` and those beside it, as
-    ///   `RedisConfig::from_env` reads them;
-    /// - without it, `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` means the same as that word;
-    /// - `TENURE_PURGE`: the [age](super::PurgeAge) at which drivers [purge](Self::purging) it, such as `30d`.
+    /// - `TENURE_STORE`: the store's URL, see [`from_url`](Self::from_url). The word `redis` alone
+    ///   means that `TENURE_REDIS_HOST` and the variables beside it name the server, or else
+    ///   `REDIS_HOST` and those beside it, as `RedisConfig::from_env` reads them;
+    /// - without it, `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` means the same as that
+    ///   word;
+    /// - `TENURE_PURGE`: the [age](super::PurgeAge) at which drivers [purge](Self::purging) it,
+    ///   such as `30d`.
     ///
-    /// A variable that is set and empty counts as not set. All candidates of an election must be given the same store:
-    /// those of two stores know nothing of each other.
+    /// A variable that is set and empty counts as not set. All candidates of an election must be
+    /// given the same store: those of two stores know nothing of each other.
     ///
     /// ```
     /// use tenure::{SettingError, store::AnyStore};
@@ -52,8 +55,8 @@ impl AnyStore {
     /// ```
     ///
     /// # Errors
-    /// If no store is named, or two are, or the one that is named can't be used. The error names the variable, and
-    /// never shows a URL or a password.
+    /// If no store is named, or two are, or the one that is named can't be used. The error names
+    /// the variable, and never shows a URL or a password.
     pub fn from_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingError> {
         let variables = Variables { prefixes: &["TENURE_"], lookup: &lookup };
         let mut given = variables.given(&ROWS);

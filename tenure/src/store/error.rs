@@ -24,7 +24,8 @@ pub enum StoreErrorKind {
     Unreachable,
     /// The connection broke.
     Disconnected,
-    /// No encrypted connection could be made: the server offers none, or its certificate or ours is refused.
+    /// No encrypted connection could be made: the server offers none, or its certificate or ours is
+    /// refused.
     Tls,
     /// The server does not accept the credentials, or needs some.
     Authentication,
@@ -36,7 +37,8 @@ pub enum StoreErrorKind {
     Evicting,
     /// The server may lose what it has acknowledged.
     NotDurable,
-    /// The server does not report what a grant depends on, such as its identity, by which a loss of its data is noticed.
+    /// The server does not report what a grant depends on, such as its identity, by which a loss of
+    /// its data is noticed.
     Withheld,
     /// The user lacks a right.
     Permission,
@@ -48,7 +50,8 @@ pub enum StoreErrorKind {
     BadRecord,
     /// The server gave a reply that no known version of it gives.
     UnexpectedReply,
-    /// The store's cluster has no leader, or changed it meanwhile, so that no majority confirms a reply.
+    /// The store's cluster has no leader, or changed it meanwhile, so that no majority confirms a
+    /// reply.
     NoLeader,
     /// The server has no room left for anything new.
     Full,
@@ -56,8 +59,8 @@ pub enum StoreErrorKind {
     Ttl,
     /// The store does not support the request.
     Unsupported,
-    /// The store needs a session or a stream of its own at the server, and a pooler or a proxy in between shares it with
-    /// others.
+    /// The store needs a session or a stream of its own at the server, and a pooler or a proxy in
+    /// between shares it with others.
     Pooler,
     /// Other sessions have kept the election's record locked for longer than the store waits.
     Locked,
@@ -104,9 +107,9 @@ impl fmt::Display for StoreErrorKind {
 }
 
 impl StoreError {
-    /// An error of that kind; `detail` names the value at fault, and no secret. It may contain text of a
-    /// server: it is cut after 500 bytes, and control characters are escaped, so that it can't flood or
-    /// forge a log.
+    /// An error of that kind; `detail` names the value at fault, and no secret. It may contain text
+    /// of a server: it is cut after 500 bytes, and control characters are escaped, so that it can't
+    /// flood or forge a log.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
         Self::showing(kind, detail.into())
     }
@@ -132,8 +135,9 @@ impl StoreError {
         Self::new(StoreErrorKind::Unsupported, format!("{store} lists no elections"))
     }
 
-    /// Adds the error that caused this one. If its text, or that of one of its sources, is longer than 500
-    /// bytes or has control characters, only a text that is cut and escaped is kept of them.
+    /// Adds the error that caused this one. If its text, or that of one of its sources, is longer
+    /// than 500 bytes or has control characters, only a text that is cut and escaped is kept of
+    /// them.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(if is_plain(&source) {
@@ -144,7 +148,8 @@ impl StoreError {
         self
     }
 
-    /// The error and its causes in one text, for logs. A cause that the text has already is left out.
+    /// The error and its causes in one text, for logs. A cause that the text has already is left
+    /// out.
     pub(crate) fn with_causes(&self) -> String {
         let (mut text, mut next) = (self.to_string(), self.source());
         while let Some(cause) = next {
@@ -166,8 +171,8 @@ impl StoreError {
 /// The most bytes of a detail, before "...".
 const DETAIL_MOST: usize = 500;
 
-/// The text of a value from outside, fit for a log: control characters are escaped, and a text of more than `most`
-/// bytes is cut and ends with "...". No more than that is ever kept in memory.
+/// The text of a value from outside, fit for a log: control characters are escaped, and a text of
+/// more than `most` bytes is cut and ends with "...". No more than that is ever kept in memory.
 pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
     let mut sanitizer = Sanitizer { text: String::new(), most };
     if write!(sanitizer, "{shown}").is_err() {

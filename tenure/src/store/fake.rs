@@ -41,7 +41,8 @@ impl Runtime for Clock {
             if clock.now() >= deadline {
                 return task::Poll::Ready(());
             }
-            // Polled whenever the clock moves, also among futures of which only those are polled that were woken.
+            // Polled whenever the clock moves, also among futures of which only those are polled
+            // that were woken.
             context.waker().wake_by_ref();
             task::Poll::Pending
         };

@@ -88,8 +88,9 @@ impl Watched {
         Self { _fixed: Some(interest), ..watched }
     }
 
-    /// Waits until elections are added or removed, and returns all that were since the last time; at first, all that
-    /// are watched. `None` once nothing is wanted any more: the stream of hints may end then.
+    /// Waits until elections are added or removed, and returns all that were since the last time;
+    /// at first, all that are watched. `None` once nothing is wanted any more: the stream of hints
+    /// may end then.
     ///
     /// No change is lost if this future is dropped.
     pub async fn changed(&mut self) -> Option<Changes> {
@@ -115,7 +116,8 @@ impl Watched {
         self.shared.state().keys.contains(key)
     }
 
-    /// All that are watched, in order: what to subscribe to over a new connection, and then to hint.
+    /// All that are watched, in order: what to subscribe to over a new connection, and then to
+    /// hint.
     pub fn keys(&self) -> Vec<Key> {
         self.shared.state().keys.iter().cloned().collect()
     }

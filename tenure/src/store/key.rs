@@ -8,7 +8,8 @@ use bytes::Bytes;
 use tenure_core::NameId;
 
 /// The name of one election. Cheap to clone.
-// One pointer, where `Arc<str>` takes two: each election keeps half a dozen, and a process may have a hundred thousand.
+// One pointer, where `Arc<str>` takes two: each election keeps half a dozen, and a process may have
+// a hundred thousand.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(ArcStr);
 
@@ -31,8 +32,8 @@ impl Key {
         &self.0
     }
 
-    /// The label of the key's [metrics](crate::metrics) unless another is chosen: the part before the first colon, so
-    /// that a thousand elections do not make a thousand time series.
+    /// The label of the key's [metrics](crate::metrics) unless another is chosen: the part before
+    /// the first colon, so that a thousand elections do not make a thousand time series.
     pub fn class(&self) -> &str {
         self.0.split(':').next().unwrap_or_default()
     }
@@ -67,8 +68,8 @@ impl Profile {
     /// reached while it leads; may be empty).
     ///
     /// # Errors
-    /// If the name is empty or longer than [`Profile::NAME_MOST`] bytes, or the metadata longer than
-    /// [`Profile::METADATA_MOST`] bytes.
+    /// If the name is empty or longer than [`Profile::NAME_MOST`] bytes, or the metadata longer
+    /// than [`Profile::METADATA_MOST`] bytes.
     pub fn new(name: impl AsRef<str>, metadata: impl Into<Bytes>) -> Result<Self, LimitError> {
         Self::of(name.as_ref().into(), &metadata.into())
     }
@@ -77,7 +78,8 @@ impl Profile {
     pub(crate) fn of(name: Arc<str>, metadata: &Bytes) -> Result<Self, LimitError> {
         check("candidate name", name.len(), 1, Self::NAME_MOST)?;
         check("metadata", metadata.len(), 0, Self::METADATA_MOST)?;
-        // A copy: the bytes that were handed in may run code of their owner's when they are dropped.
+        // A copy: the bytes that were handed in may run code of their owner's when they are
+        // dropped.
         Ok(Self { name, metadata: Bytes::copy_from_slice(metadata) })
     }
 
@@ -118,7 +120,8 @@ pub struct LimitError {
 
 /// The 128 bits of FNV-1a.
 ///
-/// Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm" (IETF draft).
+/// Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm"
+/// (IETF draft).
 pub(super) fn fnv(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -24,16 +24,16 @@ use crate::{Instant, Token};
 /// A store in memory. Clones share it; candidates of other processes can't see it.
 ///
 /// It can't lose data without losing every candidate with it, so nobody has to watch its past.
-/// Tokens are floored by the wall clock, so that they keep increasing from process to process as long
-/// as that clock does not step back.
+/// Tokens are floored by the wall clock, so that they keep increasing from process to process as
+/// long as that clock does not step back.
 #[derive(Clone, Debug)]
 pub struct Memory(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     runtime: Arc<dyn Runtime>,
-    /// The wall clock minus the runtime's clock when the store was made: the store's clock counts from
-    /// 1970, and runs at the rate of the runtime's clock.
+    /// The wall clock minus the runtime's clock when the store was made: the store's clock counts
+    /// from 1970, and runs at the rate of the runtime's clock.
     epoch: Duration,
     kept: Mutex<Kept>,
     /// The elections whose leases were released.
@@ -118,7 +118,8 @@ impl Memory {
         self.0.runtime.now() + self.0.epoch
     }
 
-    /// Purges a few of the elections after that one; returns how many, and the last one that was looked at.
+    /// Purges a few of the elections after that one; returns how many, and the last one that was
+    /// looked at.
     fn purge_some(&self, after: Option<&Key>, age: Duration) -> (u64, Option<Key>) {
         let (now, own) = (self.now(), self.0.runtime.now());
         let Kept { elections, past, watches, .. } = &mut *self.kept();

@@ -19,19 +19,21 @@ pub struct Message {
 impl Message {
     /// The longest name of a channel, in bytes.
     pub const CHANNEL_MOST: usize = 64;
-    /// The longest payload, in bytes: with the longest key and channel it fits a notification of PostgreSQL.
+    /// The longest payload, in bytes: with the longest key and channel it fits a notification of
+    /// PostgreSQL.
     pub const PAYLOAD_MOST: usize = 4096;
 
     /// Checks a message. The receiver distinguishes messages by the channel's name.
     ///
     /// # Errors
-    /// If the channel is empty or longer than [`Message::CHANNEL_MOST`] bytes, or the payload longer than
-    /// [`Message::PAYLOAD_MOST`] bytes.
+    /// If the channel is empty or longer than [`Message::CHANNEL_MOST`] bytes, or the payload
+    /// longer than [`Message::PAYLOAD_MOST`] bytes.
     pub fn new(channel: impl AsRef<str>, payload: impl Into<Bytes>) -> Result<Self, LimitError> {
         let (channel, payload) = (channel.as_ref(), payload.into());
         check("channel", channel.len(), 1, Self::CHANNEL_MOST)?;
         check("payload", payload.len(), 0, Self::PAYLOAD_MOST)?;
-        // A copy: the bytes that were handed in may run code of their owner's when they are dropped.
+        // A copy: the bytes that were handed in may run code of their owner's when they are
+        // dropped.
         Ok(Self { channel: channel.into(), payload: Bytes::copy_from_slice(&payload) })
     }
 
@@ -46,8 +48,8 @@ impl Message {
     }
 }
 
-/// As it goes through a server: the tenure's token, which the server puts in front, a space, the length of
-/// the channel's name in one byte, the name, and the payload.
+/// As it goes through a server: the tenure's token, which the server puts in front, a space, the
+/// length of the channel's name in one byte, the name, and the payload.
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
 impl Message {
     /// The longest message as it is sent to the server.
@@ -60,7 +62,8 @@ impl Message {
         [&[length], self.channel.as_bytes(), &self.payload].concat()
     }
 
-    /// Reads a message that the server has forwarded; `None` if it is to another tenure, or no message.
+    /// Reads a message that the server has forwarded; `None` if it is to another tenure, or no
+    /// message.
     pub(super) fn addressed(sent: &[u8], to: Token) -> Option<Self> {
         let space = sent.iter().position(|&byte| byte == b' ')?;
         let token: u64 = std::str::from_utf8(&sent[..space]).ok()?.parse().ok()?;

@@ -1,8 +1,9 @@
 //! Stores of leases: what a store must do, and the stores that exist.
 //!
-//! A store keeps one record for each election and carries out requests, each as one atomic step: acquire, look, renew,
-//! release, ask, want, describe, observe and, if it has messages, notify. [`tenure_core::contract`] says as code how it
-//! answers the first six, and [`Request`] says it of the others. All other decisions are made by the candidate.
+//! A store keeps one record for each election and carries out requests, each as one atomic step:
+//! acquire, look, renew, release, ask, want, describe, observe and, if it has messages, notify.
+//! [`tenure_core::contract`] says as code how it answers the first six, and [`Request`] says it of
+//! the others. All other decisions are made by the candidate.
 
 mod any;
 #[cfg(feature = "cas")]
@@ -107,10 +108,11 @@ struct ThatChange;
 /// Implementable with a plain `async fn call`. The rules for an implementation:
 ///
 /// - Each request is one atomic step, as [`tenure_core::contract::apply`] does it.
-/// - An error means *unknown*: it may or may not have been carried out. Nothing is retried or replayed
-///   by the store or the client under it, unless the server has proved that it did not execute.
-/// - A future that is dropped before it is done was given up by its caller because it took too long:
-///   whatever connection it used may be stuck.
+/// - An error means *unknown*: it may or may not have been carried out. Nothing is retried or
+///   replayed by the store or the client under it, unless the server has proved that it did not
+///   execute.
+/// - A future that is dropped before it is done was given up by its caller because it took too
+///   long: whatever connection it used may be stuck.
 pub trait Store: Send + Sync + 'static {
     /// What kind of store this is, and which promises it keeps.
     fn traits(&self) -> StoreTraits;
@@ -122,14 +124,14 @@ pub trait Store: Send + Sync + 'static {
         request: Request,
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
-    /// Carries out requests in their order, and returns their results in the same order. The driver hands in one
-    /// request of any kind, or up to [`StoreTraits::renewals_in_call`] renewals, or up to
-    /// [`StoreTraits::acquires_in_call`] acquires; rarely, a request of another kind is among them. A key may occur
-    /// twice: rivals of one process may ask at the same time.
+    /// Carries out requests in their order, and returns their results in the same order. The driver
+    /// hands in one request of any kind, or up to [`StoreTraits::renewals_in_call`] renewals, or up
+    /// to [`StoreTraits::acquires_in_call`] acquires; rarely, a request of another kind is among
+    /// them. A key may occur twice: rivals of one process may ask at the same time.
     ///
-    /// Each request is an atomic step of its own: it is judged alone, and one that is refused or fails does not
-    /// change the results of others. A call that fails as a whole is unknown for all of them. Default: each by a
-    /// [`call`](Self::call) of its own.
+    /// Each request is an atomic step of its own: it is judged alone, and one that is refused or
+    /// fails does not change the results of others. A call that fails as a whole is unknown for all
+    /// of them. Default: each by a [`call`](Self::call) of its own.
     fn call_all(
         &self,
         requests: Vec<(Key, Request)>,
@@ -137,32 +139,36 @@ pub trait Store: Send + Sync + 'static {
         each_alone(self, requests)
     }
 
-    /// Why there is no connection to the server just now, if there is none and the store knows why. A driver reports
-    /// it for a request that it has given up: connecting may take longer than a request may, and a server that is
-    /// away is attempted with pauses, so that the request itself ends before it learns the cause. Asks nothing of the
-    /// server. Default: not known.
+    /// Why there is no connection to the server just now, if there is none and the store knows why.
+    /// A driver reports it for a request that it has given up: connecting may take longer than a
+    /// request may, and a server that is away is attempted with pauses, so that the request itself
+    /// ends before it learns the cause. Asks nothing of the server. Default: not known.
     fn connect_error(&self) -> Option<StoreError> {
         None
     }
 
-    /// Deletes the records of elections whose lease ended longer ago than `age`, and returns how many: those of this
-    /// store's prefix, table or file. For applications that use new keys all the time, since a record outlives its
-    /// lease. [`AnyStore::purging`] does it about once an hour.
+    /// Deletes the records of elections whose lease ended longer ago than `age`, and returns how
+    /// many: those of this store's prefix, table or file. For applications that use new keys all
+    /// the time, since a record outlives its lease. [`AnyStore::purging`] does it about once an
+    /// hour.
     ///
-    /// A shorter age than the longest TTL that was granted, or than the TTL and the quarantine of the record itself,
-    /// counts as that long: an election's settings bind its candidates for that time. A lease that was given back
-    /// counts as if it had lasted until its end. With etcd, which has no clock for clients, the age counts from the
-    /// first purge that found the election without a leader.
+    /// A shorter age than the longest TTL that was granted, or than the TTL and the quarantine of
+    /// the record itself, counts as that long: an election's settings bind its candidates for that
+    /// time. A lease that was given back counts as if it had lasted until its end. With etcd, which
+    /// has no clock for clients, the age counts from the first purge that found the election
+    /// without a leader.
     ///
-    /// It is harmless at any age but for one thing: a duplicate of an old acquire that the network or the server has
-    /// delayed for longer than the age may be granted the lease. No candidate learns of that grant, so none leads
-    /// until its TTL is over. With an age of an hour or more, a delay that long needs a server that was stopped while
-    /// it held the request. Two leaders, or a token that does not rise, are not possible: the next token is above all
-    /// that were deleted. `docs/old-records.md` says why.
+    /// It is harmless at any age but for one thing: a duplicate of an old acquire that the network
+    /// or the server has delayed for longer than the age may be granted the lease. No candidate
+    /// learns of that grant, so none leads until its TTL is over. With an age of an hour or more, a
+    /// delay that long needs a server that was stopped while it held the request. Two leaders, or a
+    /// token that does not rise, are not possible: the next token is above all that were deleted.
+    /// `docs/old-records.md` says why.
     ///
-    /// It works in small steps with pauses between, so that other requests do not wait for it; a large store takes
-    /// minutes. It may be given up at any time, and costs no connection; what was deleted until then stays deleted.
-    /// Elections that begin or end meanwhile may be left for the next time.
+    /// It works in small steps with pauses between, so that other requests do not wait for it; a
+    /// large store takes minutes. It may be given up at any time, and costs no connection; what was
+    /// deleted until then stays deleted. Elections that begin or end meanwhile may be left for the
+    /// next time.
     ///
     /// # Errors
     /// If a step fails: how many records were deleted is not known then. By default, as
@@ -172,10 +178,11 @@ pub trait Store: Send + Sync + 'static {
         std::future::ready(Err(StoreError::no_purge(self.traits().name)))
     }
 
-    /// The elections of this store's prefix, table or file that have a record: those that have or had a leader, and were
-    /// not [purged](Self::purge). Kubernetes, buckets and other stores over `Cas` also have those that a candidate
-    /// has only asked about. For people and tools, as no candidate needs it. It works in small steps like a purge, so
-    /// elections that begin or end meanwhile may be missing.
+    /// The elections of this store's prefix, table or file that have a record: those that have or
+    /// had a leader, and were not [purged](Self::purge). Kubernetes, buckets and other stores over
+    /// `Cas` also have those that a candidate has only asked about. For people and tools, as no
+    /// candidate needs it. It works in small steps like a purge, so elections that begin or end
+    /// meanwhile may be missing.
     ///
     /// # Errors
     /// If a step fails. By default, as [`Unsupported`](StoreErrorKind::Unsupported).
@@ -183,21 +190,21 @@ pub trait Store: Send + Sync + 'static {
         std::future::ready(Err(StoreError::no_keys(self.traits().name)))
     }
 
-    /// The messages to that tenure alone, in the order in which they were sent, each at most once. Messages
-    /// that are sent soon after the first poll of the stream may be missed. A store without messages never
-    /// yields.
+    /// The messages to that tenure alone, in the order in which they were sent, each at most once.
+    /// Messages that are sent soon after the first poll of the stream may be missed. A store
+    /// without messages never yields.
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
         let _ = (key, token);
         futures_util::stream::pending()
     }
 
-    /// Hints: elections among those that are `watched` whose lease may have become vacant. Each wakes the candidates
-    /// that wait for that lease. A store without hints is polled.
+    /// Hints: elections among those that are `watched` whose lease may have become vacant. Each
+    /// wakes the candidates that wait for that lease. A store without hints is polled.
     ///
-    /// An election is hinted when its lease was released, and once after each (re)subscription to it: a release
-    /// before that may have been missed. Hints are unreliable: late, lost, repeated or wrong ones cost time, and no
-    /// promise. A driver polls one stream for all its elections, from within the runtime; the stream may end once
-    /// [`Watched::changed`] returns `None`.
+    /// An election is hinted when its lease was released, and once after each (re)subscription to
+    /// it: a release before that may have been missed. Hints are unreliable: late, lost, repeated
+    /// or wrong ones cost time, and no promise. A driver polls one stream for all its elections,
+    /// from within the runtime; the stream may end once [`Watched::changed`] returns `None`.
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let _ = watched;
         futures_util::stream::pending()

@@ -1,5 +1,5 @@
-//! Objects in Amazon S3, Google Cloud Storage, Azure Blob Storage, and wherever else the crate [`object_store`] can update an
-//! object if it still has the version that was read.
+//! Objects in Amazon S3, Google Cloud Storage, Azure Blob Storage, and wherever else the crate
+//! [`object_store`] can update an object if it still has the version that was read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,14 @@ use percent_encoding::percent_decode_str;
 use super::cas::{Cas, Swapped, Versioned};
 use super::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits};
 
-/// One object for each election, below a prefix of a bucket, for a [`CasStore`](super::cas::CasStore).
+/// One object for each election, below a prefix of a bucket, for a
+/// [`CasStore`](super::cas::CasStore).
 ///
-/// There are no wake-ups: a waiting candidate finds a released lease when it looks. The program chooses the client by a
-/// feature of `object_store`, such as `aws`, and makes it. Its retries do no harm, because a version occurs once; but they
-/// should end before a request times out. A store without conditional updates, such as a local folder, is refused at the first
-/// change (`Unsupported`).
+/// There are no wake-ups: a waiting candidate finds a released lease when it looks. The program
+/// chooses the client by a feature of `object_store`, such as `aws`, and makes it. Its retries do
+/// no harm, because a version occurs once; but they should end before a request times out. A store
+/// without conditional updates, such as a local folder, is refused at the first change
+/// (`Unsupported`).
 ///
 /// `docs/stores/objects.md` has an example.
 #[derive(Clone, Debug)]

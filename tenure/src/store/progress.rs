@@ -1,24 +1,30 @@
 //! Whether a connection makes progress.
 //!
-//! A caller that gives up drops its request half way. Then the connection may be stuck for good, and has to be replaced
-//! soon: all requests that follow would wait on it in vain. Or the server is slow, or only the caller was impatient: to
-//! replace a connection that works would cost all other requests their answers.
+//! A caller that gives up drops its request half way. Then the connection may be stuck for good,
+//! and has to be replaced soon: all requests that follow would wait on it in vain. Or the server is
+//! slow, or only the caller was impatient: to replace a connection that works would cost all other
+//! requests their answers.
 //!
-//! What tells them apart is how long the server usually takes, not how long this caller was ready to wait. A request that
-//! was given up is evidence in one of three ways:
+//! What tells them apart is how long the server usually takes, not how long this caller was ready
+//! to wait. A request that was given up is evidence in one of three ways:
 //!
-//! - The server has answered something in the second half of the time that the request has waited: it answers.
-//! - It was silent for at least [twice](FACTOR) as long as it usually takes: the connection is given up at once. That is
-//!   how one ends on which answers usually come within milliseconds, whatever the request's timeout.
-//! - It was silent for less. Any number of such requests proves nothing: at round trips of 2 s, no answer can come
-//!   within 1.5 s. So the server is asked a question of our own, with more patience: twice the usual time and at least
-//!   [`SILENCE`]. Without any answer until then, the connection is given up. One such question is under way at a time.
+//! - The server has answered something in the second half of the time that the request has waited:
+//!   it answers.
+//! - It was silent for at least [twice](FACTOR) as long as it usually takes: the connection is
+//!   given up at once. That is how one ends on which answers usually come within milliseconds,
+//!   whatever the request's timeout.
+//! - It was silent for less. Any number of such requests proves nothing: at round trips of 2 s, no
+//!   answer can come within 1.5 s. So the server is asked a question of our own, with more
+//!   patience: twice the usual time and at least [`SILENCE`]. Without any answer until then, the
+//!   connection is given up. One such question is under way at a time.
 //!
-//! So a stuck connection is given up at the latest `max(2 * usual, 1 s)` after the first request on it was given up.
+//! So a stuck connection is given up at the latest `max(2 * usual, 1 s)` after the first request on
+//! it was given up.
 //!
-//! The usual time is the median of the [latest](LATEST) answers: a few slow ones, after a pause of either side, neither
-//! delay the end of a connection that gets stuck later, nor do a few quick ones end one that is slow. As long as there
-//! was no answer, it is the time that opening the connection took, which is at least one round trip.
+//! The usual time is the median of the [latest](LATEST) answers: a few slow ones, after a pause of
+//! either side, neither delay the end of a connection that gets stuck later, nor do a few quick
+//! ones end one that is slow. As long as there was no answer, it is the time that opening the
+//! connection took, which is at least one round trip.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,14 +40,15 @@ use crate::runtime::Runtime;
 /// How much longer than usual an answer may take.
 const FACTOR: u32 = 2;
 
-/// Whatever is usual, a silence of less is no evidence: a caller that was cancelled gives up at once.
+/// Whatever is usual, a silence of less is no evidence: a caller that was cancelled gives up at
+/// once.
 const SILENT_LEAST: Duration = Duration::from_millis(50);
 
 /// The least time for the answer to a question of our own.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The longest time that opening a connection counts for: a server or a name that was slow once does not delay every
-/// recovery.
+/// The longest time that opening a connection counts for: a server or a name that was slow once
+/// does not delay every recovery.
 const OPENING_MOST: Duration = Duration::from_secs(1);
 
 /// How many answers tell what is usual.
@@ -92,7 +99,8 @@ impl Progress {
         Self { heard, dead: dead.clone(), ask, asks_always: false }
     }
 
-    /// The same, but the connection is never given up without a question: its end costs more than a few requests.
+    /// The same, but the connection is never given up without a question: its end costs more than a
+    /// few requests.
     #[cfg(feature = "postgres")]
     pub(super) fn asks_always(self) -> Self {
         Self { asks_always: true, ..self }
@@ -132,8 +140,8 @@ impl Progress {
         }
     }
 
-    /// Asks the server whether it is still there, unless that is being asked already. It has that time to answer, and
-    /// more if it usually takes long.
+    /// Asks the server whether it is still there, unless that is being asked already. It has that
+    /// time to answer, and more if it usually takes long.
     pub(super) fn asks(&self, least: Duration) {
         if let Some(asking) = Asking::begin(&self.heard) {
             let usual = self.heard.answers().usual();

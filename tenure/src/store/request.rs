@@ -1,4 +1,5 @@
-//! Requests to a store and its replies: those of the state machine, with what people want to know besides.
+//! Requests to a store and its replies: those of the state machine, with what people want to know
+//! besides.
 
 use std::time::Duration;
 
@@ -66,23 +67,25 @@ pub enum Request {
         /// Who should lead; `None` takes the wish back.
         wish: Option<Wish>,
     },
-    /// Replace what the record tells of exactly this tenure's candidate, unless the same or a newer version is recorded.
-    /// A lease that was given back may be described too: nobody is told of it. A store that can't
-    /// do it answers with an error of the kind [`Unsupported`](super::StoreErrorKind::Unsupported).
+    /// Replace what the record tells of exactly this tenure's candidate, unless the same or a newer
+    /// version is recorded. A lease that was given back may be described too: nobody is told of it.
+    /// A store that can't do it answers with an error of the kind
+    /// [`Unsupported`](super::StoreErrorKind::Unsupported).
     Describe {
         /// The holder that was granted the lease.
         holder: HolderId,
         /// The tenure's token.
         token: Token,
-        /// Counts the profiles of this holder from 1. Those of its acquires have no version, and are older than all
-        /// others.
+        /// Counts the profiles of this holder from 1. Those of its acquires have no version, and
+        /// are older than all others.
         version: u64,
         /// What other candidates are told from now on.
         profile: Profile,
     },
     /// A look of somebody who never leads. It writes nothing.
     Observe,
-    /// Send a message to the tenure that holds the lease. A store without messages answers with an error.
+    /// Send a message to the tenure that holds the lease. A store without messages answers with an
+    /// error.
     Notify {
         /// The message.
         message: Message,
@@ -174,7 +177,8 @@ pub enum Reply {
     },
     /// To a release: the lease was given back.
     Released,
-    /// To a release: this tenure held no lease. To a describe: the record is of another tenure, or there is none.
+    /// To a release: this tenure held no lease. To a describe: the record is of another tenure, or
+    /// there is none.
     NotHeld,
     /// To a describe: the tenure's record has this profile, or a newer one.
     Described,
@@ -184,7 +188,8 @@ pub enum Reply {
     NotNoted,
     /// To a notify: no candidate holds the lease.
     Vacant,
-    /// To a notify: sent to this tenure, which has not given its lease back. It may still get lost on the way.
+    /// To a notify: sent to this tenure, which has not given its lease back. It may still get lost
+    /// on the way.
     Notified {
         /// The tenure's token.
         token: Token,
@@ -201,8 +206,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// What changes with each renewal. Where the server ends leases itself, the mark stays the same, and what it keeps is
-    /// shown as renewed.
+    /// What changes with each renewal. Where the server ends leases itself, the mark stays the
+    /// same, and what it keeps is shown as renewed.
     pub(crate) fn renewal(&self) -> Option<(Mark, Instant)> {
         self.sight.record.map(|record| (record.mark(), record.written))
     }
@@ -224,8 +229,8 @@ impl Shown {
 }
 
 impl Reply {
-    /// Whether this is a possible reply to that request. If it is not, the connection's replies may be out of
-    /// step with its requests.
+    /// Whether this is a possible reply to that request. If it is not, the connection's replies may
+    /// be out of step with its requests.
     pub fn answers(&self, request: &Request) -> bool {
         match request {
             Request::Acquire { .. } => matches!(self, Self::Granted { .. } | Self::Not(_)),
@@ -303,14 +308,15 @@ pub struct Incumbent {
     pub metadata: Bytes,
     /// How long its lease lasts without a renewal.
     pub ttl: Duration,
-    /// How long ago its lease was last renewed, by the store's clock: for people. It is wrong after that clock was set.
+    /// How long ago its lease was last renewed, by the store's clock: for people. It is wrong after
+    /// that clock was set.
     pub renewed_ago: Duration,
     /// Whom an operator wishes to lead instead, until the next grant.
     pub wanted: Option<Wish>,
 }
 
-/// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in milliseconds, a
-/// wish as `"anybody"` or the digest of a name.
+/// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in
+/// milliseconds, a wish as `"anybody"` or the digest of a name.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Incumbent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

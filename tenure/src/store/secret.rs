@@ -4,8 +4,8 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A value that is never shown, and overwritten in memory when it is dropped. Copies that client libraries make
-/// are not overwritten.
+/// A value that is never shown, and overwritten in memory when it is dropped. Copies that client
+/// libraries make are not overwritten.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 

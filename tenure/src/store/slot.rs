@@ -1,14 +1,15 @@
-//! A place for one connection, which is opened anew once the previous one is known or suspected to be
-//! unusable.
+//! A place for one connection, which is opened anew once the previous one is known or suspected to
+//! be unusable.
 //!
-//! Connecting is a task of its own with a bound of its own. It takes several round trips, and a request's
-//! timeout may allow for one alone: if it ended with the request that asked for it, then on a slow network
-//! no connection would ever be opened. All requests that need the connection wait for the same attempt, and a
-//! request that gives up does not end the attempt.
+//! Connecting is a task of its own with a bound of its own. It takes several round trips, and a
+//! request's timeout may allow for one alone: if it ended with the request that asked for it, then
+//! on a slow network no connection would ever be opened. All requests that need the connection wait
+//! for the same attempt, and a request that gives up does not end the attempt.
 //!
-//! After an attempt comes a pause, which grows with each failure. An attempt counts as failed until a request on its
-//! connection has succeeded: a server that accepts connections and then ends or refuses everything is attempted no
-//! more often than one that is away. No attempt begins that no request waits for.
+//! After an attempt comes a pause, which grows with each failure. An attempt counts as failed until
+//! a request on its connection has succeeded: a server that accepts connections and then ends or
+//! refuses everything is attempted no more often than one that is away. No attempt begins that no
+//! request waits for.
 
 mod attempt;
 mod backoff;
@@ -39,7 +40,8 @@ pub(super) trait Connection: Send + Sync + 'static {
     /// Whether a request on it has succeeded.
     fn has_served(&self) -> bool;
 
-    /// The server at the other end is not the primary: connections to that host begin with its other addresses.
+    /// The server at the other end is not the primary: connections to that host begin with its
+    /// other addresses.
     fn is_wrong(&self) {}
 }
 
@@ -49,12 +51,12 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What to do when the next attempt to connect has to wait for the end of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// Wait for that attempt. For candidates and subscriptions, which would only ask again: so a store that is away
-    /// costs nothing for each of them but one answer for each attempt.
+    /// Wait for that attempt. For candidates and subscriptions, which would only ask again: so a
+    /// store that is away costs nothing for each of them but one answer for each attempt.
     Waits,
-    /// Fail at once, with the error of the last attempt, unless that attempt was a success: then the pause is short,
-    /// and why the connection ended may be another request's affair. For the application's own questions: why there
-    /// is no answer says more than a timeout.
+    /// Fail at once, with the error of the last attempt, unless that attempt was a success: then
+    /// the pause is short, and why the connection ended may be another request's affair. For the
+    /// application's own questions: why there is no answer says more than a timeout.
     Fails,
 }
 
@@ -92,7 +94,8 @@ pub(super) struct Slot<T: Connection> {
 /// What becomes of a new connection when all that waited for it have given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unclaimed {
-    /// It is there for the next request: those that gave up may only have had less time than a slow network needs.
+    /// It is there for the next request: those that gave up may only have had less time than a slow
+    /// network needs.
     Kept,
     #[cfg_attr(
         not(feature = "postgres"),
@@ -109,8 +112,8 @@ struct State<T> {
     trouble: Option<StoreError>,
 }
 
-/// The requests that wait for an attempt, in the order in which they came. (A `watch` channel would wake them in a
-/// random order, and no simulation could be repeated.)
+/// The requests that wait for an attempt, in the order in which they came. (A `watch` channel would
+/// wake them in a random order, and no simulation could be repeated.)
 type Waiting<T> = Vec<oneshot::Sender<Outcome<T>>>;
 
 type Outcome<T> = Result<Arc<T>, StoreError>;
@@ -125,14 +128,14 @@ enum Phase<T> {
 }
 
 impl<T: Connection> Slot<T> {
-    /// No connection yet. Opening one takes at most `within`, and the pause after a failure is at most half as long:
-    /// an attempt at a server that does not answer takes longer than that.
+    /// No connection yet. Opening one takes at most `within`, and the pause after a failure is at
+    /// most half as long: an attempt at a server that does not answer takes longer than that.
     pub(super) fn new(runtime: &Arc<dyn Runtime>, within: Duration) -> Self {
         Self::with_pause(runtime, within, within / 2)
     }
 
-    /// The same for one caller, which gives up only when it needs no connection any more, and without which elections go
-    /// on: a server that has no room for it is asked ever more rarely.
+    /// The same for one caller, which gives up only when it needs no connection any more, and
+    /// without which elections go on: a server that has no room for it is asked ever more rarely.
     #[cfg(feature = "postgres")]
     pub(super) fn for_one(runtime: &Arc<dyn Runtime>, within: Duration) -> Self {
         let slot = Self::new(runtime, within);
@@ -155,8 +158,8 @@ impl<T: Connection> Slot<T> {
         Self { runtime: Arc::clone(runtime), within, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The connection. If there is none, `connect` opens one in the background; it is not called while another
-    /// attempt is under way.
+    /// The connection. If there is none, `connect` opens one in the background; it is not called
+    /// while another attempt is under way.
     pub(super) async fn get(
         &self,
         patience: Patience,
@@ -229,7 +232,8 @@ impl<T: Connection> Slot<T> {
         }
     }
 
-    /// A request on that connection has failed. If the connection ended with it, that is why there is none.
+    /// A request on that connection has failed. If the connection ended with it, that is why there
+    /// is none.
     pub(super) fn failed(&self, on: &T, error: &StoreError) {
         if error.kind() == StoreErrorKind::NotPrimary {
             on.is_wrong();

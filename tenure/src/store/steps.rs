@@ -40,11 +40,11 @@ impl Sum for BTreeSet<Key> {
     }
 }
 
-/// Goes on step by step, the first one from the default place on. After each step comes a pause as long as the step
-/// took, so that at least half of the connection's time is left to others.
+/// Goes on step by step, the first one from the default place on. After each step comes a pause as
+/// long as the step took, so that at least half of the connection's time is left to others.
 ///
-/// In a task of its own: a step whose caller gives up is still answered, so that its connection is not taken for
-/// a stuck one. No step begins after that.
+/// In a task of its own: a step whose caller gives up is still answered, so that its connection is
+/// not taken for a stuck one. No step begins after that.
 pub(super) async fn in_steps<P: Default + Send + 'static, T: Sum>(
     runtime: &Arc<dyn Runtime>,
     mut step: impl FnMut(P) -> BoxFuture<'static, Result<Step<P, T>, StoreError>> + Send + 'static,

@@ -1,15 +1,17 @@
 //! Wake-ups and messages through a server that has to be told what is listened to.
 //!
-//! [`Table`] has the listeners in this process: one for all elections of a driver, and one for each inbox. A single
-//! task for each store ([`keep`]) brings the server's subscriptions in line with it: many in one command, over each new
-//! connection again, and none any more of what nobody listens to. It runs while there is something to listen to.
+//! [`Table`] has the listeners in this process: one for all elections of a driver, and one for each
+//! inbox. A single task for each store ([`keep`]) brings the server's subscriptions in line with
+//! it: many in one command, over each new connection again, and none any more of what nobody
+//! listens to. It runs while there is something to listen to.
 //!
-//! An idle connection may be dead without a word: a device on the way has forgotten it, and drops what the server sends.
-//! So the server is asked for a sign of life every three `connect_timeout`s (at most a [minute](keep::BEAT_MOST)), and the
-//! connection is replaced without an answer within one. Wake-ups and messages are missed for 20 s at most by default.
+//! An idle connection may be dead without a word: a device on the way has forgotten it, and drops
+//! what the server sends. So the server is asked for a sign of life every three `connect_timeout`s
+//! (at most a [minute](keep::BEAT_MOST)), and the connection is replaced without an answer within
+//! one. Wake-ups and messages are missed for 20 s at most by default.
 //!
-//! Not guaranteed: anything that was sent before the server has answered a subscription. So each election is hinted once
-//! after that.
+//! Not guaranteed: anything that was sent before the server has answered a subscription. So each
+//! election is hinted once after that.
 
 mod keep;
 mod listener;
@@ -48,8 +50,8 @@ pub(super) trait Subscriber: Send + Sync + 'static {
         self: &Arc<Self>,
     ) -> impl Future<Output = Result<Arc<Self::Live>, StoreError>> + Send;
 
-    /// Subscribes to these, all elections or all inboxes. After an error the connection is either dead or as usable as
-    /// before.
+    /// Subscribes to these, all elections or all inboxes. After an error the connection is either
+    /// dead or as usable as before.
     fn subscribe(
         self: &Arc<Self>,
         on: &Arc<Self::Live>,
@@ -63,8 +65,8 @@ pub(super) trait Subscriber: Send + Sync + 'static {
         topics: &[Topic],
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// A heartbeat: asks the server for any answer on the connection on which notifications arrive. After an error the
-    /// connection is either dead or as usable as before.
+    /// A heartbeat: asks the server for any answer on the connection on which notifications arrive.
+    /// After an error the connection is either dead or as usable as before.
     fn beats(
         self: &Arc<Self>,
         on: &Arc<Self::Live>,

@@ -16,10 +16,11 @@ pub struct StoreTraits {
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
-    /// How many round trips a request takes at most once there is a connection, except for one that stamps a past. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
+    /// How many round trips a request takes at most once there is a connection, except for one that
+    /// stamps a past. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
-    /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as the store carries out
-    /// faster together, within about half a millisecond.
+    /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as
+    /// the store carries out faster together, within about half a millisecond.
     pub renewals_in_call: usize,
     /// The same for looks.
     pub looks_in_call: usize,
@@ -34,8 +35,8 @@ pub struct StoreTraits {
     pub tokens: TokenKind,
     /// What the store does about lost history.
     pub history: HistoryKind,
-    /// Whether each election has a past of its own: then each is watched once before its first lease. Otherwise all
-    /// elections of one prefix share one.
+    /// Whether each election has a past of its own: then each is watched once before its first
+    /// lease. Otherwise all elections of one prefix share one.
     pub past_per_election: bool,
     /// Whether the server ends leases itself, by its own clock.
     pub ends_leases: bool,
@@ -72,7 +73,8 @@ impl StoreTraits {
 pub enum TokenKind {
     /// One more than the last, and at least the store's wall clock in microseconds.
     WallClockFloor,
-    /// The store's own revision of its whole state, continued from a higher number after each loss of history.
+    /// The store's own revision of its whole state, continued from a higher number after each loss
+    /// of history.
     Revision,
 }
 
@@ -80,10 +82,11 @@ pub enum TokenKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistoryKind {
-    /// It notices that its server changed or data is gone, and its candidates watch that for a quarantine.
+    /// It notices that its server changed or data is gone, and its candidates watch that for a
+    /// quarantine.
     Quarantine,
-    /// The same, but acknowledged writes survive a restart of its servers and a change among them, so that
-    /// neither costs a wait.
+    /// The same, but acknowledged writes survive a restart of its servers and a change among them,
+    /// so that neither costs a wait.
     Durable,
     /// It can't lose data without losing every candidate with it.
     SharesFate,

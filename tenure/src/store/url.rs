@@ -18,9 +18,9 @@ impl AnyStore {
     /// | `kubernetes` | Leases of Kubernetes | `kubernetes` |
     /// | `sqlite` | a file, on Linux | `sqlite` |
     ///
-    /// With the parameter `purge=30d`, drivers [purge](Self::purging) the store at that [age](super::PurgeAge). The rest is
-    /// read by the `from_url` of that store's configuration, such as `RedisConfig::from_url`. Connects to nothing yet, and
-    /// needs no runtime yet.
+    /// With the parameter `purge=30d`, drivers [purge](Self::purging) the store at that
+    /// [age](super::PurgeAge). The rest is read by the `from_url` of that store's configuration,
+    /// such as `RedisConfig::from_url`. Connects to nothing yet, and needs no runtime yet.
     ///
     /// ```
     /// use tenure::{Candidate, store::AnyStore};
@@ -35,8 +35,9 @@ impl AnyStore {
     /// ```
     ///
     /// # Errors
-    /// If the scheme is unknown, or of a store that this program was built without, or the store's own configuration
-    /// refuses the rest. The error shows nothing of the text, which may hold a password.
+    /// If the scheme is unknown, or of a store that this program was built without, or the store's
+    /// own configuration refuses the rest. The error shows nothing of the text, which may hold a
+    /// password.
     pub fn from_url(url: &str) -> Result<Self, SettingError> {
         Mistake::refuse(URL, url)?;
         let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// The marks of old records that were not given back, and since when they were seen, on the purger's own clock.
+/// The marks of old records that were not given back, and since when they were seen, on the
+/// purger's own clock.
 #[derive(Debug)]
 pub(super) struct Watches<K, M> {
     seen: BTreeMap<K, Watch<M>>,
@@ -34,7 +35,8 @@ impl<K: Ord, M: PartialEq> Watches<K, M> {
         (now.since(watch.since) >= watch.demand).then_some(&watch.mark)
     }
 
-    /// An answer has told the record's mark, and for how long it is to be watched. `now` is after the answer.
+    /// An answer has told the record's mark, and for how long it is to be watched. `now` is after
+    /// the answer.
     pub(super) fn sees(&mut self, key: K, mark: M, demand: Duration, now: Instant) {
         let before = self.seen.get(&key).filter(|before| before.mark == mark);
         let since = before.map_or(now, |before| before.since);

@@ -1,8 +1,8 @@
 //! A store and a clock in a test's hands: how does *your* service behave when it loses the lead?
 //!
-//! A [`World`] has one store in memory and one clock. Each [`Process`] in it has a connection to that store, which the
-//! test cuts, heals, delays or makes fail. The candidates are real: the state machine, driver and handles are those of
-//! production.
+//! A [`World`] has one store in memory and one clock. Each [`Process`] in it has a connection to
+//! that store, which the test cuts, heals, delays or makes fail. The candidates are real: the state
+//! machine, driver and handles are those of production.
 //!
 //! ```
 //! use std::error::Error;
@@ -25,17 +25,19 @@
 //! # tokio.block_on(work_ends_with_the_lead()).unwrap();
 //! ```
 //!
-//! **Time** is tokio's, paused: it jumps to the next timer whenever no task can run. So elections and all code that uses
-//! [`tokio::time`] see the same time, and a test that takes an hour of it ends within milliseconds. A test that awaits
-//! what never comes does not hang, but runs for ever: put [`tokio::time::timeout`] around it, which costs no time
-//! either. [`tokio::time::advance`] moves the clock in one jump while nothing runs, as a pause of the process does.
+//! **Time** is tokio's, paused: it jumps to the next timer whenever no task can run. So elections
+//! and all code that uses [`tokio::time`] see the same time, and a test that takes an hour of it
+//! ends within milliseconds. A test that awaits what never comes does not hang, but runs for ever:
+//! put [`tokio::time::timeout`] around it, which costs no time either. [`tokio::time::advance`]
+//! moves the clock in one jump while nothing runs, as a pause of the process does.
 //!
-//! **Not simulated**: other clocks than tokio's (`std::time::Instant`, `SystemTime`, the timers of other libraries) and
-//! I/O. While a task waits for a socket or a file, no task can run, so time jumps ahead; wait for it in
-//! [`spawn_blocking`](tokio::task::spawn_blocking), which holds the clock.
+//! **Not simulated**: other clocks than tokio's (`std::time::Instant`, `SystemTime`, the timers of
+//! other libraries) and I/O. While a task waits for a socket or a file, no task can run, so time
+//! jumps ahead; wait for it in [`spawn_blocking`](tokio::task::spawn_blocking), which holds the
+//! clock.
 //!
-//! A world shows what a service does in the situations that the test thinks of. To search for situations, use the
-//! simulator: `docs/simulating-your-code.md`.
+//! A world shows what a service does in the situations that the test thinks of. To search for
+//! situations, use the simulator: `docs/simulating-your-code.md`.
 
 mod link;
 mod process;
@@ -100,10 +102,11 @@ pub enum WorldError {
 }
 
 impl World {
-    /// An empty store, and the clock of this tokio runtime, which is paused from now on if it was not before
-    /// (`#[tokio::test(start_paused = true)]`).
+    /// An empty store, and the clock of this tokio runtime, which is paused from now on if it was
+    /// not before (`#[tokio::test(start_paused = true)]`).
     ///
-    /// Like [`Memory`], the store makes no first leader wait. All that is random in candidates is the same in each world.
+    /// Like [`Memory`], the store makes no first leader wait. All that is random in candidates is
+    /// the same in each world.
     ///
     /// # Errors
     /// Outside of a tokio runtime, in one with several threads, or in one without timers.
@@ -118,21 +121,22 @@ impl World {
         Process::new(self.store.clone(), &self.runtime)
     }
 
-    /// Lets time pass, in order: every timer rings at its time, and all that follows from it happens at that time. Then
-    /// lets the tasks run that have become ready, until each has waited or 250 turns are over.
+    /// Lets time pass, in order: every timer rings at its time, and all that follows from it
+    /// happens at that time. Then lets the tasks run that have become ready, until each has waited
+    /// or 250 turns are over.
     ///
-    /// The end is rounded up to a whole millisecond of tokio's timers. Takes no time by the wall, unless a blocking task
-    /// runs, whose end it waits for.
+    /// The end is rounded up to a whole millisecond of tokio's timers. Takes no time by the wall,
+    /// unless a blocking task runs, whose end it waits for.
     pub async fn advance(&self, by: Duration) {
         self.runtime.advance(by).await;
     }
 
-    /// Ends a lease at the store at once, before its time, as if the store's clock had been stepped ahead or its record
-    /// deleted. No waiting candidate is woken.
+    /// Ends a lease at the store at once, before its time, as if the store's clock had been stepped
+    /// ahead or its record deleted. No waiting candidate is woken.
     ///
-    /// **This breaks an assumption** (A2 of `docs/guarantees.md`): the leader learns of it with its next renewal,
-    /// and believes that it leads until then, while another candidate may be elected. For a lease that ends as promised,
-    /// [cut](Process::cut) the leader off and let its TTL pass.
+    /// **This breaks an assumption** (A2 of `docs/guarantees.md`): the leader learns of it with its
+    /// next renewal, and believes that it leads until then, while another candidate may be elected.
+    /// For a lease that ends as promised, [cut](Process::cut) the leader off and let its TTL pass.
     ///
     /// # Errors
     /// If no candidate holds the lease.
@@ -141,9 +145,9 @@ impl World {
         if self.store.expire(&key) { Ok(()) } else { Err(WorldError::NotHeld { key }) }
     }
 
-    /// Ends a lease as [`expire`](Self::expire) does, and grants it to another holder in the same step. That one is called
-    /// `another holder`, has the same TTL, and never renews: it leads until its lease ends, or until you
-    /// [`expire`](Self::expire) that one too. Returns its token.
+    /// Ends a lease as [`expire`](Self::expire) does, and grants it to another holder in the same
+    /// step. That one is called `another holder`, has the same TTL, and never renews: it leads
+    /// until its lease ends, or until you [`expire`](Self::expire) that one too. Returns its token.
     ///
     /// For a rival that lives, start a candidate in another [process](Self::process).
     ///
@@ -156,9 +160,10 @@ impl World {
         self.store.supersede(&key, holder, profile).ok_or(WorldError::NotHeld { key })
     }
 
-    /// Replaces the store's server by another one, which knows no lease and no token. Leaders learn of it with their next
-    /// renewal. A candidate that is granted a lease afterwards waits until the longest lease that may have been lost
-    /// would have ended ([`Event::Watching`](crate::Event::Watching)).
+    /// Replaces the store's server by another one, which knows no lease and no token. Leaders learn
+    /// of it with their next renewal. A candidate that is granted a lease afterwards waits until
+    /// the longest lease that may have been lost would have ended
+    /// ([`Event::Watching`](crate::Event::Watching)).
     pub fn lose_data(&self) {
         self.store.lose_data();
     }

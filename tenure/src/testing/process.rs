@@ -8,8 +8,8 @@ use crate::runtime::{PausedRuntime, Runtime};
 use crate::store::{AnyStore, Memory, StoreErrorKind};
 use crate::{CandidateBuilder, Elections};
 
-/// One process of a [`World`](super::World): its candidates share a driver and a connection to the store. Clones are the
-/// same process.
+/// One process of a [`World`](super::World): its candidates share a driver and a connection to the
+/// store. Clones are the same process.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -51,9 +51,9 @@ impl Process {
         self.elections.clone()
     }
 
-    /// Cuts the connection, until [`heal`](Self::heal): no request reaches the store, and no reply, wake-up or message
-    /// the process. What is under way is lost for good, so the outcome of a request is unknown once its timeout is
-    /// over: the store may have carried it out.
+    /// Cuts the connection, until [`heal`](Self::heal): no request reaches the store, and no reply,
+    /// wake-up or message the process. What is under way is lost for good, so the outcome of a
+    /// request is unknown once its timeout is over: the store may have carried it out.
     pub fn cut(&self) {
         self.link.cut();
     }
@@ -63,21 +63,22 @@ impl Process {
         self.link.heal();
     }
 
-    /// From now on, each request reaches the store after half of that time, and its reply comes back after the other
-    /// half; each half is rounded up to a whole millisecond. At first there is no delay. A request takes effect even if
-    /// its candidate has given it up by then.
+    /// From now on, each request reaches the store after half of that time, and its reply comes
+    /// back after the other half; each half is rounded up to a whole millisecond. At first there is
+    /// no delay. A request takes effect even if its candidate has given it up by then.
     pub fn delay(&self, round_trip: Duration) {
         self.link.delay(round_trip);
     }
 
-    /// The next request fails at once with an error of that kind, and the store does not see it. Called again, the
-    /// request after that one fails too.
+    /// The next request fails at once with an error of that kind, and the store does not see it.
+    /// Called again, the request after that one fails too.
     pub fn fail_next(&self, kind: StoreErrorKind) {
         self.link.plan(Mishap::Fails(kind));
     }
 
-    /// The store carries out the next request, but the reply is lost: the outcome is unknown once the request's timeout
-    /// is over. Called again, or after [`fail_next`](Self::fail_next), this happens to the request after that one.
+    /// The store carries out the next request, but the reply is lost: the outcome is unknown once
+    /// the request's timeout is over. Called again, or after [`fail_next`](Self::fail_next), this
+    /// happens to the request after that one.
     pub fn lose_next_reply(&self) {
         self.link.plan(Mishap::LosesReply);
     }

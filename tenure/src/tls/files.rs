@@ -1,6 +1,7 @@
 //! Files with passwords and certificates, which others replace while the program runs.
 //!
-//! They are read where they are needed, without a thread for it: they are small, and belong on a local file system.
+//! They are read where they are needed, without a thread for it: they are small, and belong on a
+//! local file system.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +9,8 @@ use std::path::Path;
 /// More than all authorities of a system, by far.
 const MOST: u64 = 4 << 20;
 
-/// The content of a file, of which only a plain one is opened: to open a pipe would wait for its writer.
+/// The content of a file, of which only a plain one is opened: to open a pipe would wait for its
+/// writer.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let about = std::fs::metadata(path)?;
     if !about.is_file() {

@@ -49,8 +49,8 @@ pub(super) fn host() -> String {
     if name.is_empty() { "unknown-host".to_owned() } else { name }
 }
 
-/// The boot that all processes of the machine share a clock in, if that runtime's clock is this clock: the boot id,
-/// with the offset of the process's time namespace if it is in one of its own.
+/// The boot that all processes of the machine share a clock in, if that runtime's clock is this
+/// clock: the boot id, with the offset of the process's time namespace if it is in one of its own.
 pub(super) fn boot(runtime: &Arc<dyn Runtime>) -> Option<String> {
     if !is_of_the_machine(&**runtime) {
         return None;

@@ -1,8 +1,10 @@
-//! A log of leadership, on request: who led when, by which clock, and what was written under which token.
+//! A log of leadership, on request: who led when, by which clock, and what was written under which
+//! token.
 //!
-//! The metrics and the `tracing` events of this crate are for people who watch one process. This log is for a check
-//! across machines: `tenure-sim audit` reads the logs of all candidates, and reports whether two claims must have
-//! overlapped, whatever the true offsets of the machines' clocks were (`docs/audit.md`).
+//! The metrics and the `tracing` events of this crate are for people who watch one process. This
+//! log is for a check across machines: `tenure-sim audit` reads the logs of all candidates, and
+//! reports whether two claims must have overlapped, whatever the true offsets of the machines'
+//! clocks were (`docs/audit.md`).
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -44,19 +46,22 @@
 //! | `write` | `began`, `at`, `id`, `key`, `token`, `resource`, `outcome` (`accepted`, `refused` or `unknown`) |
 //! | `gap` | `at`, `lines`: that many lines are missing |
 //!
-//! Readings are nanoseconds of the candidate's own clock ([`Runtime::now`]), which is `CLOCK_BOOTTIME` on Linux.
-//! `boot` is the machine's boot id if the clock is known to be that of the machine, and null otherwise: files with the
-//! same boot id share one clock. `id` counts the candidates of the file. A transition's `at` is the reading with which
-//! the state machine decided it: a claim stands from `elected` to `stepped-down`, or to its last known end.
+//! Readings are nanoseconds of the candidate's own clock ([`Runtime::now`]), which is
+//! `CLOCK_BOOTTIME` on Linux. `boot` is the machine's boot id if the clock is known to be that of
+//! the machine, and null otherwise: files with the same boot id share one clock. `id` counts the
+//! candidates of the file. A transition's `at` is the reading with which the state machine decided
+//! it: a claim stands from `elected` to `stepped-down`, or to its last known end.
 //!
 //! # Bounds
 //!
-//! A transition or a write puts one entry into a bounded queue and never waits: with a full queue the entry is
-//! dropped, and the file says how many were (`gap`). One thread writes; each batch is one write to the file, so a
-//! process that is killed loses only what is still in the queue. Candidates without a log do nothing of this.
+//! A transition or a write puts one entry into a bounded queue and never waits: with a full queue
+//! the entry is dropped, and the file says how many were (`gap`). One thread writes; each batch is
+//! one write to the file, so a process that is killed loses only what is still in the queue.
+//! Candidates without a log do nothing of this.
 //!
-//! **Not guaranteed**: that lines survive a crash of the machine, since nothing waits for the disk; that lines are in
-//! the order of their readings; that old files are deleted. A candidate writes about 180 bytes for each renewal.
+//! **Not guaranteed**: that lines survive a crash of the machine, since nothing waits for the disk;
+//! that lines are in the order of their readings; that old files are deleted. A candidate writes
+//! about 180 bytes for each renewal.
 //!
 //! [`Runtime::now`]: crate::runtime::Runtime::now
 
@@ -80,8 +85,8 @@ use writer::Queue;
 
 /// A file that candidates write their transitions to. Clones are the same file.
 ///
-/// One file has one clock: candidates of different [runtimes](crate::runtime::Runtime) may share it only if their
-/// clock is the machine's.
+/// One file has one clock: candidates of different [runtimes](crate::runtime::Runtime) may share it
+/// only if their clock is the machine's.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Inner>);
 
@@ -110,7 +115,8 @@ pub enum TraceError {
         /// The reason.
         source: io::Error,
     },
-    /// The candidate's runtime has another clock than the candidates that write to the file already.
+    /// The candidate's runtime has another clock than the candidates that write to the file
+    /// already.
     #[error(
         "the log {} has lines of another runtime's clock; give this candidate a log of its own",
         path.display()
@@ -132,8 +138,8 @@ impl Log {
         Ok(Self(Arc::new(Inner { path, state: Mutex::new(State::New(file)) })))
     }
 
-    /// Creates a file for this process in an existing folder, named `host-pid-time.jsonl` after the host, the process
-    /// and the time in nanoseconds since 1970.
+    /// Creates a file for this process in an existing folder, named `host-pid-time.jsonl` after the
+    /// host, the process and the time in nanoseconds since 1970.
     ///
     /// # Errors
     /// If it can't be created.
@@ -147,8 +153,9 @@ impl Log {
         &self.0.path
     }
 
-    /// Waits until every line so far has been handed to the operating system. For the end of a program, after
-    /// [`stop`](crate::Candidate::stop): the thread that writes ends with the process. Blocks for a write to the file.
+    /// Waits until every line so far has been handed to the operating system. For the end of a
+    /// program, after [`stop`](crate::Candidate::stop): the thread that writes ends with the
+    /// process. Blocks for a write to the file.
     pub fn flush(&self) {
         let queue = match &*self.state() {
             State::New(_) => return,

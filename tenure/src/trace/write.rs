@@ -9,11 +9,12 @@ use super::line::Outcome;
 use crate::fence::FenceError;
 use crate::{Instant, Token};
 
-/// A write under way to a resource that compares tokens, made by [`Tenure::trace_write`](crate::Tenure::trace_write)
-/// before the write. Dropping it says that the write's outcome is unknown.
+/// A write under way to a resource that compares tokens, made by
+/// [`Tenure::trace_write`](crate::Tenure::trace_write) before the write. Dropping it says that the
+/// write's outcome is unknown.
 ///
-/// The resource carries the write out at some moment between the two readings of the clock. A take-over is a write
-/// too.
+/// The resource carries the write out at some moment between the two readings of the clock. A
+/// take-over is a write too.
 #[must_use = "dropped at once it says that the outcome is unknown; end it after the write"]
 pub struct Write(Option<Open>);
 

@@ -187,8 +187,8 @@ impl Writer {
         self.shared.drift_ppm.load(Ordering::Relaxed)
     }
 
-    /// Appends the batch. A part that fitted is taken back, so that the file has whole lines only; where that fails,
-    /// nothing is written any more.
+    /// Appends the batch. A part that fitted is taken back, so that the file has whole lines only;
+    /// where that fails, nothing is written any more.
     fn write_out(&mut self) -> io::Result<()> {
         let written = if self.is_broken {
             Err((0, io::Error::other("the file ends with half a line")))
@@ -221,7 +221,8 @@ fn append(file: &mut impl io::Write, text: &[u8]) -> Result<(), (u64, io::Error)
     Ok(())
 }
 
-/// Takes back what was appended last. A file that is shorter than that was truncated meanwhile, by who rotates logs.
+/// Takes back what was appended last. A file that is shorter than that was truncated meanwhile, by
+/// who rotates logs.
 fn take_back(file: &File, bytes: u64) -> io::Result<()> {
     file.set_len(file.metadata()?.len().saturating_sub(bytes))
 }

@@ -1,4 +1,5 @@
-//! Code of the application that blocks a thread costs other elections nothing, as long as the runtime has another thread.
+//! Code of the application that blocks a thread costs other elections nothing, as long as the
+//! runtime has another thread.
 //!
 //! Each case does something that wakes the driver, and blocks its thread in the same poll.
 
@@ -32,7 +33,8 @@ impl Block {
     }
 }
 
-/// Another election goes on while a task of the application does that and blocks one of two threads.
+/// Another election goes on while a task of the application does that and blocks one of two
+/// threads.
 fn another_election_goes_on<F: Future<Output = ()> + Send + 'static>(
     task: impl FnOnce(Candidate, Block) -> F,
 ) {

@@ -116,8 +116,8 @@ async fn a_claim_that_ended_precedes_its_renewal() {
     assert!(!leading.tenure.is_current());
 }
 
-/// The driver reads the clock in time and is paused, work finds the tenure over, and then the driver continues
-/// with a renewal that was in time.
+/// The driver reads the clock in time and is paused, work finds the tenure over, and then the
+/// driver continues with a renewal that was in time.
 #[tokio::test]
 async fn a_tenure_found_over_is_not_renewed() {
     let mut found_over = 0;
@@ -147,7 +147,8 @@ async fn a_tenure_found_over_is_not_renewed() {
     );
 }
 
-/// How long a candidate watches a dead leader's lease until it leads, if `meanwhile` happens after a while.
+/// How long a candidate watches a dead leader's lease until it leads, if `meanwhile` happens after
+/// a while.
 async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
     let step = quick().ttl() / 40;
     let (clock, memory) = (Clock::new(), Memory::new());

@@ -1,4 +1,5 @@
-//! Work that ends with an error under its tenure: another process gets the lead, and the work is tried again.
+//! Work that ends with an error under its tenure: another process gets the lead, and the work is
+//! tried again.
 
 use std::error::Error;
 use std::future::pending;

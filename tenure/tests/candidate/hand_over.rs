@@ -123,7 +123,8 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
     drop(tenure);
 }
 
-/// A tenure that ends meanwhile was not handed over, and the wish ends with it: the next one keeps the lead.
+/// A tenure that ends meanwhile was not handed over, and the wish ends with it: the next one keeps
+/// the lead.
 #[tokio::test]
 async fn an_outage_during_a_wish_is_no_handover() {
     let remote = Remote::default();
@@ -164,7 +165,8 @@ async fn a_resignation_during_a_wish_is_no_handover() {
     assert!(matches!(error, HandOverError::Ended { reason: StepDownReason::Resigned }), "{error}");
 }
 
-/// All hear of the wish at once. One of them leads then and goes on to, and each asks the store a few times.
+/// All hear of the wish at once. One of them leads then and goes on to, and each asks the store a
+/// few times.
 #[tokio::test]
 async fn a_hundred_that_are_meant_make_one_leader() {
     const OTHERS: usize = 100;
@@ -199,7 +201,8 @@ async fn a_dropped_handover_may_happen_all_the_same() {
     assert!(!one.is_leader());
 }
 
-/// A wish that nobody answers costs a few renewals, on each store: they follow sooner at first, and not at each reply.
+/// A wish that nobody answers costs a few renewals, on each store: they follow sooner at first, and
+/// not at each reply.
 #[tokio::test]
 async fn a_wrong_name_costs_few_renewals() {
     let remote = Remote::default();

@@ -1,4 +1,5 @@
-//! Candidates whose offered work is lost leave the election: a leader without work would be a zombie.
+//! Candidates whose offered work is lost leave the election: a leader without work would be a
+//! zombie.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -196,7 +197,8 @@ async fn work_dropped_between_tenures_is_not_led_for() {
 
 /// Other candidates lead meanwhile, also if work is offered again at once.
 async fn holds_off(process: &Process, tenure: &Tenure) {
-    // Until the tenure is over: work that is offered before that begins under it, and would have to end first.
+    // Until the tenure is over: work that is offered before that begins under it, and would have to
+    // end first.
     process.settle().await;
     let mut again = process.offer();
     assert!(again.poll_unpin(&mut noop()).is_pending());

@@ -1,4 +1,5 @@
-//! Handles on threads outside of any tokio runtime, and drivers that a refused candidate must not cost.
+//! Handles on threads outside of any tokio runtime, and drivers that a refused candidate must not
+//! cost.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -29,8 +29,8 @@ async fn acquire(store: &AnyStore) -> Reply {
     store.call(&Key::new("old").unwrap(), request).await.unwrap()
 }
 
-/// Whether the record of an election is deleted within five hours after its last renewal. Nobody has given it back, so it
-/// is watched from one purge to the next.
+/// Whether the record of an election is deleted within five hours after its last renewal. Nobody
+/// has given it back, so it is watched from one purge to the next.
 async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
     let clock = Clock::new();
     let store = purging(AnyStore::new(Memory::with_runtime(Arc::new(clock.clone()))));

@@ -75,7 +75,8 @@ impl Store for Hanging {
     }
 }
 
-/// A hundred leaders keep their leads for a minute beside leaders whose keys hang, and observers of those.
+/// A hundred leaders keep their leads for a minute beside leaders whose keys hang, and observers of
+/// those.
 async fn leads_beside(stuck: usize, observers: usize, in_call: usize) {
     const HEALTHY: usize = 100;
     let runtime = Arc::new(Paused { began: time::Instant::now(), drawn: AtomicU64::new(0) });

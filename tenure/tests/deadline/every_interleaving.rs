@@ -1,8 +1,9 @@
 //! Several threads, in every order of their steps.
 //!
-//! Each step is sequentially consistent here. For one atomic number that covers all executions: all threads agree on
-//! the order of its values. (loom, which models weaker memory too, misses orders here: it does not see that a load
-//! conflicts with another thread's read-modify-write if that thread has loaded the number in between.)
+//! Each step is sequentially consistent here. For one atomic number that covers all executions: all
+//! threads agree on the order of its values. (loom, which models weaker memory too, misses orders
+//! here: it does not see that a load conflicts with another thread's read-modify-write if that
+//! thread has loaded the number in between.)
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

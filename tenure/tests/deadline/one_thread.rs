@@ -10,7 +10,8 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// A clock with these readings. After each reading the thread is paused, and the function is called.
+/// A clock with these readings. After each reading the thread is paused, and the function is
+/// called.
 fn paused_after<const N: usize>(readings: [(u64, &dyn Fn()); N]) -> impl Fn() -> Instant {
     let next = Cell::new(0);
     move || {
@@ -52,7 +53,8 @@ fn a_reading_before_the_claim_is_no_lead() {
     assert!(deadline.holds(|| at(299)), "it leads from now on");
 }
 
-/// The lease may have been handed back, and another candidate may have led, before the clock was read.
+/// The lease may have been handed back, and another candidate may have led, before the clock was
+/// read.
 #[test]
 fn a_claim_closed_before_the_reading_is_over() {
     let deadline = Deadline::until(at(100));

@@ -1,5 +1,5 @@
-//! Each refusal of a store's URL or of variables says what is wrong and what to change, and shows no secret. With the
-//! change, the store opens.
+//! Each refusal of a store's URL or of variables says what is wrong and what to change, and shows
+//! no secret. With the change, the store opens.
 
 #![cfg(all(
     feature = "redis",

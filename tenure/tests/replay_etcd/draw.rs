@@ -1,4 +1,5 @@
-//! Random requests: of several holders, with old and wrong numbers, tokens, marks and stamps among them.
+//! Random requests: of several holders, with old and wrong numbers, tokens, marks and stamps among
+//! them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

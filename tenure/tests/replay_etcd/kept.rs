@@ -1,4 +1,5 @@
-//! What the cluster keeps, as a plain client reads it, and what the store answers, as the contract has them.
+//! What the cluster keeps, as a plain client reads it, and what the store answers, as the contract
+//! has them.
 
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ pub(crate) struct Election {
     pub(crate) record: Option<Record>,
     /// The etcd lease of the live lease.
     pub(crate) lease: Option<i64>,
-    /// By which revisions the keys of the leader and of the record were written: compared as a part of the whole.
+    /// By which revisions the keys of the leader and of the record were written: compared as a part
+    /// of the whole.
     #[allow(dead_code, reason = "shown when a difference is found")]
     pub(crate) written: (i64, i64),
 }

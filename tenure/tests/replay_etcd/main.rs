@@ -1,8 +1,9 @@
-//! Each step of the store on a real etcd, compared with the contract at a server that ends leases: random requests, some
-//! of them at the same time, leases that the server ends, and losses of the cluster's data.
+//! Each step of the store on a real etcd, compared with the contract at a server that ends leases:
+//! random requests, some of them at the same time, leases that the server ends, and losses of the
+//! cluster's data.
 //!
-//! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule, `TENURE_REPLAY` the number of
-//! turns.
+//! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule,
+//! `TENURE_REPLAY` the number of turns.
 
 #![allow(
     clippy::unwrap_used,

@@ -220,7 +220,8 @@ impl World {
         self.explained(&before, asked, &after).await;
     }
 
-    /// Requests that are carried out at the same time: some order of them explains what there is after them.
+    /// Requests that are carried out at the same time: some order of them explains what there is
+    /// after them.
     async fn explained(&mut self, before: &Kept, mut asked: Vec<Answered>, after: &Kept) {
         let (mut judged, mut others) = (self.judge(before, &asked, after), vec![]);
         // Each order of up to three.
@@ -321,7 +322,8 @@ impl World {
         }
     }
 
-    /// Two requests about one election at a time, through two stores: one order of them explains what comes of them.
+    /// Two requests about one election at a time, through two stores: one order of them explains
+    /// what comes of them.
     async fn race(&mut self) {
         let (key, before) = (KEYS[self.draw.below(3)], self.kept().await);
         let place = place(key);

@@ -1,6 +1,7 @@
 //! Random numbers of a seed.
 
-/// `SplitMix64`. Source: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators" (2014).
+/// `SplitMix64`. Source: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
+/// Generators" (2014).
 pub(crate) struct Draw(u64);
 
 impl Draw {

@@ -1,8 +1,9 @@
 //! Random requests to a real PostgreSQL server, each compared with the contract.
 //!
-//! The records and the past are read by plain SQL before and after each request, and the contract's own code is carried
-//! out on what was there before. `TENURE_REPLAY_STEPS` sets how many requests there are; with the feature `serde`, the
-//! transitions are written for `proof/replay` into the folder that `TENURE_TRANSITIONS` names.
+//! The records and the past are read by plain SQL before and after each request, and the contract's
+//! own code is carried out on what was there before. `TENURE_REPLAY_STEPS` sets how many requests
+//! there are; with the feature `serde`, the transitions are written for `proof/replay` into the
+//! folder that `TENURE_TRANSITIONS` names.
 
 #![cfg(feature = "postgres")]
 

@@ -1,4 +1,5 @@
-//! What the server keeps, read by plain commands, and what the store answers, as the contract has them.
+//! What the server keeps, read by plain commands, and what the store answers, as the contract has
+//! them.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Each step of the scripts on a real server, compared with the contract: random requests, what is kept before and after
-//! them, and losses of the server's data.
+//! Each step of the scripts on a real server, compared with the contract: random requests, what is
+//! kept before and after them, and losses of the server's data.
 //!
-//! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule, `TENURE_REPLAY` the number of
-//! requests.
+//! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule,
+//! `TENURE_REPLAY` the number of requests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,8 @@
-//! Random requests to a SQLite file: the store answers and keeps what the contract says, as plain SQL reads it.
+//! Random requests to a SQLite file: the store answers and keeps what the contract says, as plain
+//! SQL reads it.
 //!
-//! With `TENURE_TRANSITIONS`, a folder, each step is written there as a line for `proof/replay`. `TENURE_STEPS` sets how
-//! many requests are drawn.
+//! With `TENURE_TRANSITIONS`, a folder, each step is written there as a line for `proof/replay`.
+//! `TENURE_STEPS` sets how many requests are drawn.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Code of docs/work.md, docs/recipes.md, docs/reaching-the-leader.md, docs/operations.md and docs/stores/etcd.md.
+//! Code of docs/work.md, docs/recipes.md, docs/reaching-the-leader.md, docs/operations.md and
+//! docs/stores/etcd.md.
 
 use std::error::Error;
 use std::io;

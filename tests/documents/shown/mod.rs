@@ -1,4 +1,5 @@
-//! The code in pages that is part of no example: each block is an excerpt of one of these functions.
+//! The code in pages that is part of no example: each block is an excerpt of one of these
+//! functions.
 //!
 //! What can run without a server or a signal runs; the rest is compiled.
 

@@ -1,5 +1,6 @@
-//! Passwords and certificates that change while a candidate leads. After the connection is cut it leads on with the new
-//! ones; an attempt with wrong ones fails by name, and the leader recovers as soon as they are right.
+//! Passwords and certificates that change while a candidate leads. After the connection is cut it
+//! leads on with the new ones; an attempt with wrong ones fails by name, and the leader recovers as
+//! soon as they are right.
 
 mod certificates;
 mod passwords;
@@ -62,7 +63,8 @@ impl Leader {
         Self { candidate, tenure, falls, store, proxy }
     }
 
-    /// Ends its connections, and waits until an attempt to connect has failed in that way; no text shows a password.
+    /// Ends its connections, and waits until an attempt to connect has failed in that way; no text
+    /// shows a password.
     async fn fails(&self, kind: StoreErrorKind) -> String {
         self.proxy.cut();
         soon(async {

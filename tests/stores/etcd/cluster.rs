@@ -32,7 +32,8 @@ impl Three {
         Self { all, watch, highest: None, config }
     }
 
-    /// Waits until one leads by a lease that was granted or renewed from now on: no older lease lasts so long.
+    /// Waits until one leads by a lease that was granted or renewed from now on: no older lease
+    /// lasts so long.
     async fn one_leads(&mut self) -> Candidate {
         tokio::time::sleep(self.config.ttl()).await;
         self.leader().await
@@ -112,8 +113,8 @@ async fn one_leads_though_etcds_leader_is_paused() {
     for _ in 0..2 {
         let paused = cluster.leader(0).unwrap();
         cluster.member(paused).pause().unwrap();
-        // Far shorter than a lease, also on a slow machine: before 3.4.31 a leader that was paused for
-        // longer may end leases that were renewed at its successor.
+        // Far shorter than a lease, also on a slow machine: before 3.4.31 a leader that was paused
+        // for longer may end leases that were renewed at its successor.
         tokio::time::sleep(Duration::from_secs(2)).await;
         cluster.member(paused).resume().unwrap();
         three.one_leads().await;

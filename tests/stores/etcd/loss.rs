@@ -53,13 +53,14 @@ async fn a_restored_snapshot_is_detected_by_its_log() {
     assert!(third > second, "{third} is granted after {second}");
 }
 
-/// The revisions of a new cluster begin again, so that another tenure's key may have the revision of one that a store
-/// remembers.
+/// The revisions of a new cluster begin again, so that another tenure's key may have the revision
+/// of one that a store remembers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_release_ends_no_lease_of_the_next_cluster() {
     let mut server = server();
     let (old, new) = (at(&[server.port()]), at(&[server.port()]));
-    // A grant to a candidate that knows of a lost tenure, and so is not trusted at once, as the next one is.
+    // A grant to a candidate that knows of a lost tenure, and so is not trusted at once, as the
+    // next one is.
     let request = acquire(1, Token::new(1));
     let reply = answered(&old, request.clone()).await;
     let Reply::Not(shown) = reply else { panic!("{reply:?}") };

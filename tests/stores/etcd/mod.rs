@@ -1,5 +1,5 @@
-//! The etcd store against real members and clusters: every row of the store contract, servers that are
-//! not what they should be, and clusters whose members fail.
+//! The etcd store against real members and clusters: every row of the store contract, servers that
+//! are not what they should be, and clusters whose members fail.
 //!
 //! Needs `etcd`; without it, these tests fail and say how to install it.
 

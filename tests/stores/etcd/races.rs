@@ -45,7 +45,8 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
         tokio::time::sleep(Duration::from_secs(3)).await;
         let resumed = Instant::now();
         cluster.member(paused).resume().unwrap();
-        // The outcome is the same, whether the paused leader notices the request or its successor first.
+        // The outcome is the same, whether the paused leader notices the request or its successor
+        // first.
         match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
             Ok(Reply::Renewed { .. }) => {
                 // It was extended, if it lasts for as long as a lease does that is renewed now.
@@ -66,7 +67,8 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
     }
 }
 
-/// Its keepalive was answered in one term and its read in the next: the first answer may be an old leader's.
+/// Its keepalive was answered in one term and its read in the next: the first answer may be an old
+/// leader's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_across_etcd_leaders_is_unknown() {
     // Not FAST: such members may change their leader by themselves before the test does.
@@ -200,8 +202,9 @@ async fn late_requests_change_no_other_tenure() {
     }
 }
 
-/// A store whose requests take seconds, an election whose lease was given back under that token, and what is to happen
-/// between the steps of a request of the slow store: another candidate proves that grants were lost.
+/// A store whose requests take seconds, an election whose lease was given back under that token,
+/// and what is to happen between the steps of a request of the slow store: another candidate proves
+/// that grants were lost.
 async fn a_loss_is_noticed_meanwhile<T>(request: impl AsyncFnOnce(Etcd, Token) -> T) -> (T, bool) {
     let server = server();
     let direct = at(&[server.port()]);

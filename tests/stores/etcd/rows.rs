@@ -13,8 +13,8 @@ use super::support::{
     server, soon, start,
 };
 
-/// A server of a test's own. It has no messages, its tokens are revisions, its leases have no marks and TTLs of whole
-/// seconds, and a restart loses nothing.
+/// A server of a test's own. It has no messages, its tokens are revisions, its leases have no marks
+/// and TTLs of whole seconds, and a restart loses nothing.
 pub(crate) fn place() -> Place {
     const SKIPPED: [Row; 14] = [
         Row::Messages,

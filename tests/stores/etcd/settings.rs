@@ -1,4 +1,5 @@
-//! Candidates whose settings contradict those of the last tenure, and the longest TTL that was granted.
+//! Candidates whose settings contradict those of the last tenure, and the longest TTL that was
+//! granted.
 
 use std::time::Duration;
 

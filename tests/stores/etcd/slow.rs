@@ -11,7 +11,8 @@ use super::support::{
     RENEWED, Watch, acquire, at, call, granted, job, release, renew, server, soon, start,
 };
 
-/// One way of a round trip of 60 ms. From 40 ms on `fast_failover` never led, and `normal` from 250 ms on.
+/// One way of a round trip of 60 ms. From 40 ms on `fast_failover` never led, and `normal` from 250
+/// ms on.
 const FAR: Duration = Duration::from_millis(30);
 
 async fn proxy(server: &EtcdServer) -> Proxy {
@@ -90,8 +91,8 @@ async fn requests_take_no_more_round_trips_than_declared() {
     assert!(least.iter().all(|trips| *trips <= most), "{least:?}");
 }
 
-/// A request that is given up at every step of its way does not cost others their connection, as long as the
-/// server answers.
+/// A request that is given up at every step of its way does not cost others their connection, as
+/// long as the server answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_answers_keeps_its_connection() {
     let server = server();

@@ -1,7 +1,7 @@
 //! The fences on real servers and files: take-overs, writes of tenures that are over, and refusals.
 //!
-//! Each test has an old leader that is paused at some point between its check of leadership and its write, and a
-//! new leader that takes the resource over, reads, and writes meanwhile.
+//! Each test has an old leader that is paused at some point between its check of leadership and its
+//! write, and a new leader that takes the resource over, reads, and writes meanwhile.
 
 mod postgres;
 mod redis;

@@ -1,9 +1,10 @@
-//! A candidate of ours and one of client-go at the same Lease: each takes over when the other one stops or crashes, and
-//! no lead of one kind overlaps one of the other.
+//! A candidate of ours and one of client-go at the same Lease: each takes over when the other one
+//! stops or crashes, and no lead of one kind overlaps one of the other.
 //!
-//! A lead of ours is from the first to the last time that it says so, also while its process hangs. One of theirs is
-//! from `OnStartedLeading` to the end of its work. Of one that was killed, it is as long as client-go may lead after its
-//! last renewal: a takeover must not come earlier because the leader is dead.
+//! A lead of ours is from the first to the last time that it says so, also while its process hangs.
+//! One of theirs is from `OnStartedLeading` to the end of its work. Of one that was killed, it is
+//! as long as client-go may lead after its last renewal: a takeover must not come earlier because
+//! the leader is dead.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -109,7 +110,8 @@ impl Pair {
         Self { server, asking, ours, theirs, started: 1, ended, hanging, took }
     }
 
-    /// Ends the leader, waits until the other candidate leads, and starts another one in place of the first.
+    /// Ends the leader, waits until the other candidate leads, and starts another one in place of
+    /// the first.
     fn one_takes_over_from_the_other(&mut self) {
         let leader = self.until([Kind::Ours, Kind::Theirs]);
         let began = StdInstant::now();
@@ -167,7 +169,8 @@ impl Pair {
                 self.theirs.kill().unwrap();
                 let lease = lease(&self.server, NAMESPACE, "job");
                 if lease["spec"]["holderIdentity"] == identity(self.started) {
-                    // It waits for the retry period after a renewal, and tries until its deadline then.
+                    // It waits for the retry period after a renewal, and tries until its deadline
+                    // then.
                     ends = ends.max(renewed(&lease) + RETRY_PERIOD + RENEW_DEADLINE);
                 }
             }
@@ -215,8 +218,8 @@ impl Ours {
         Self { candidate, end: Some(end), thread: Some(thread) }
     }
 
-    /// Ends it. A crash stops its runtime for good, and nothing tells the candidate so, as in a process that hangs: its
-    /// clock alone ends its lead. The runtime must be kept for that.
+    /// Ends it. A crash stops its runtime for good, and nothing tells the candidate so, as in a
+    /// process that hangs: its clock alone ends its lead. The runtime must be kept for that.
     fn end(&mut self, end: End) -> Option<Runtime> {
         self.end.take()?.send(end).unwrap();
         self.thread.take().map(|thread| thread.join().unwrap())

@@ -1,4 +1,5 @@
-//! The manifests of ops/kubernetes, applied to a server: what they allow, and what a candidate says that lacks a right.
+//! The manifests of ops/kubernetes, applied to a server: what they allow, and what a candidate says
+//! that lacks a right.
 
 use std::time::Duration;
 
@@ -76,7 +77,8 @@ async fn an_account_may_lead(server: &KubeApiServer, name: &str) {
     assert_eq!(other.unwrap_err().kind(), StoreErrorKind::Permission);
 }
 
-/// An account that may only look sees the leader and is woken; the error of whatever else it asks has the rights that lack.
+/// An account that may only look sees the leader and is woken; the error of whatever else it asks
+/// has the rights that lack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_that_may_only_look() {
     let server = KubeApiServer::start().unwrap();

@@ -1,5 +1,5 @@
-//! The store over Kubernetes' Leases against a real API server: every row of the store contract, candidates of client-go's
-//! kind, rights, and servers that fail.
+//! The store over Kubernetes' Leases against a real API server: every row of the store contract,
+//! candidates of client-go's kind, rights, and servers that fail.
 //!
 //! Needs `kube-apiserver`; without it, these tests fail and say how to build it.
 

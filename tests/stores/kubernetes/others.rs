@@ -12,7 +12,8 @@ use super::support::{
     server, shown, soon,
 };
 
-/// The writes of client-go's `LeaseLock`: the whole object, if it is still of the version that was read.
+/// The writes of client-go's `LeaseLock`: the whole object, if it is still of the version that was
+/// read.
 struct Other<'a> {
     server: &'a KubeApiServer,
     namespace: &'a str,
@@ -60,7 +61,8 @@ async fn each_kind_waits_for_the_other() {
     created(&server, namespace, &spec);
     let (store, theirs) =
         (at(&server, namespace), Other { server: &server, namespace, id: "theirs_1" });
-    // Their lease is watched for the time that it states, and each of their renewals begins the watch anew.
+    // Their lease is watched for the time that it states, and each of their renewals begins the
+    // watch anew.
     let asks = acquire(1, None);
     let before = shown(&store, asks.clone()).await;
     let incumbent = before.incumbent().unwrap();

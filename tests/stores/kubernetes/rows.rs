@@ -14,7 +14,8 @@ use super::support::{
     server, shown,
 };
 
-/// There are no messages and no purge, and each election has a past of its own, which a restart does not end.
+/// There are no messages and no purge, and each election has a past of its own, which a restart
+/// does not end.
 const SKIPPED: [Row; 9] = [
     Row::Messages,
     Row::OwnMessages,

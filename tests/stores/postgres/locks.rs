@@ -27,7 +27,8 @@ async fn lock(server: &PostgresServer) -> Client {
     client
 }
 
-/// The request finds its row locked, by a transaction that changes it and is committed meanwhile. The answer.
+/// The request finds its row locked, by a transaction that changes it and is committed meanwhile.
+/// The answer.
 async fn after_a_wait(
     server: &PostgresServer,
     store: &Postgres,
@@ -41,7 +42,8 @@ async fn after_a_wait(
     asked.await.unwrap()
 }
 
-/// A change of the row that a request waits for counts, and not the row as it was when the request was sent.
+/// A change of the row that a request waits for counts, and not the row as it was when the request
+/// was sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_waited_see_what_was_committed() {
     let server = server();
@@ -128,8 +130,8 @@ fn asked(store: &Postgres, request: Request) -> JoinHandle<Reply> {
     tokio::spawn(async move { call(&store, request).await.unwrap() })
 }
 
-/// An acquire that begins again has released its lock on the past: the session that holds the row's lock may need the
-/// past too.
+/// An acquire that begins again has released its lock on the past: the session that holds the row's
+/// lock may need the past too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_waits_for_no_row_while_it_has_locked_the_past() {
     let server = server();
@@ -175,7 +177,8 @@ async fn an_acquire_that_must_change_the_past_does_not_share_its_lock() {
     assert!(matches!(reply, Reply::Not(_)), "{reply:?}");
 }
 
-/// A longer TTL changes the past. What was watched of the one before the stamp counts no more, and the stamp stays.
+/// A longer TTL changes the past. What was watched of the one before the stamp counts no more, and
+/// the stamp stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_changes_the_past_sees_a_stamp_that_it_waited_for() {
     let server = server();

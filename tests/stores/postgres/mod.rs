@@ -1,5 +1,5 @@
-//! The PostgreSQL store against real servers: every row of the store contract, servers that are not what
-//! they should be, and elections whose sessions, locks or table are disturbed.
+//! The PostgreSQL store against real servers: every row of the store contract, servers that are not
+//! what they should be, and elections whose sessions, locks or table are disturbed.
 //!
 //! Needs PostgreSQL; without it, these tests fail and say how to install it.
 

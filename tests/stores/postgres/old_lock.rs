@@ -1,4 +1,5 @@
-//! Old programs that elect by an advisory lock, beside tenure: the program of docs/migrating/advisory-lock.md.
+//! Old programs that elect by an advisory lock, beside tenure: the program of
+//! docs/migrating/advisory-lock.md.
 
 use std::error::Error;
 use std::pin::pin;
@@ -14,7 +15,8 @@ const LOCK: i64 = 4711;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Does the work in a session that has the old lock. Stops the work and fails as soon as that session ends.
+/// Does the work in a session that has the old lock. Stops the work and fails as soon as that
+/// session ends.
 async fn with_lock<T>(
     (session, connection): (Client, impl Future<Output = Result<(), tokio_postgres::Error>>),
     lock: i64,

@@ -1,5 +1,5 @@
-//! Records with a longer name or longer metadata than any candidate has, which are not shown; and other damage, of which
-//! only the record's own election notices.
+//! Records with a longer name or longer metadata than any candidate has, which are not shown; and
+//! other damage, of which only the record's own election notices.
 
 use tenure::store::{Message, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;

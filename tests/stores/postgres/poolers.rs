@@ -45,7 +45,8 @@ enum Moves {
     Beginning,
 }
 
-/// Passes on everything, and so the number of the server's process too. Its client has one connection.
+/// Passes on everything, and so the number of the server's process too. Its client has one
+/// connection.
 struct Pooler {
     port: u16,
     moves: Arc<Notify>,
@@ -82,7 +83,8 @@ struct Readiness {
 }
 
 impl Readiness {
-    /// Takes what the server has said: messages of a type, a length that counts itself, and a content.
+    /// Takes what the server has said: messages of a type, a length that counts itself, and a
+    /// content.
     fn hears(&mut self, said: &[u8]) {
         self.unread.extend(said);
         while let [kind, a, b, c, d, ..] = self.unread[..] {

@@ -1,5 +1,5 @@
-//! Real servers that are not what they should be, and users that may not do what they should: each says so by
-//! a typed error, and grants nothing.
+//! Real servers that are not what they should be, and users that may not do what they should: each
+//! says so by a typed error, and grants nothing.
 
 use std::time::Duration;
 
@@ -153,7 +153,8 @@ async fn fsync_off_is_accepted_on_request() {
     refuses(&other, &[acquire(3, Some(next))], kind, "PostgresConfig::accept_fsync_off").await;
 }
 
-/// Aurora's own words, by a function in the place of the server's: there is no Aurora on this machine.
+/// Aurora's own words, by a function in the place of the server's: there is no Aurora on this
+/// machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_hides_its_log_position() {
     let server = PostgresServer::start_with(&["allow_system_table_mods=on"]).unwrap();

@@ -1,4 +1,5 @@
-//! Servers for every row of the store contract, whose data survives a restart or is lost in one of two ways.
+//! Servers for every row of the store contract, whose data survives a restart or is lost in one of
+//! two ways.
 
 use tenure::store::postgres::Postgres;
 use tenure_servers::PostgresServer;
@@ -14,7 +15,8 @@ pub(crate) fn place() -> Place {
         }
         server.restart().unwrap();
     };
-    // On a slow disk, concurrent requests wait longer than the default of 50 ms for each other's commits.
+    // On a slow disk, concurrent requests wait longer than the default of 50 ms for each other's
+    // commits.
     let connect = |server: &PostgresServer| Postgres::new(local(server.port()).lock_timeout(SOON));
     let slow = |server: &mut PostgresServer, is_slow| {
         if is_slow { server.pause() } else { server.resume() }.unwrap();

@@ -13,7 +13,8 @@ use super::support::{
     held, local, release, server, soon,
 };
 
-/// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
+/// A store for requests that meet those of others: on a slow disk, they wait long for each other's
+/// commits.
 fn patient(port: u16) -> Postgres {
     let config = local(port).trust_empty_store(true);
     Postgres::new(config.lock_timeout(SOON).connect_timeout(SOON))

@@ -44,7 +44,8 @@ async fn sessions_terminated_repeatedly_never_make_two_leaders() {
     watch.nobody_overlapped();
 }
 
-/// The timers of the keepalives of the server's ends of its connections, as the kernel lists them, in hundredths of a second.
+/// The timers of the keepalives of the server's ends of its connections, as the kernel lists them,
+/// in hundredths of a second.
 fn keepalives(port: u16) -> Vec<u64> {
     let lists = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let ends = lists.lines().skip(1).filter_map(|line| {
@@ -58,7 +59,8 @@ fn keepalives(port: u16) -> Vec<u64> {
     ends.collect()
 }
 
-/// A client that vanishes half way through a request leaves its row locked until the server notices.
+/// A client that vanishes half way through a request leaves its row locked until the server
+/// notices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_vanishes_is_noticed_within_seconds() {
     let server = server();

@@ -32,8 +32,8 @@ fn app_at(port: u16) -> PostgresConfig {
         .connect_timeout(Duration::from_secs(5))
 }
 
-/// A server that asks for a password, and stores at a port by which it can be reached. No other way of
-/// connecting takes more round trips.
+/// A server that asks for a password, and stores at a port by which it can be reached. No other way
+/// of connecting takes more round trips.
 pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
     let ca = Authority::new().unwrap();
     let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 scram-sha-256");

@@ -44,8 +44,8 @@ fn store(client: Client, server: &RedisServer) -> AnyStore {
     client.store(as_app(local(server.port())))
 }
 
-/// Sends every request that elections need; returns the first refusal. A subscription is refused if there is none
-/// within that time.
+/// Sends every request that elections need; returns the first refusal. A subscription is refused if
+/// there is none within that time.
 async fn takes_part(
     server: &RedisServer,
     store: &AnyStore,

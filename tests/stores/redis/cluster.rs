@@ -156,7 +156,8 @@ async fn a_moving_slot_is_followed() {
     // Also over a connection on which no renewal has found the record beside the past yet.
     let anew = self::store(as_app(by(&ports)));
     assert_eq!(call(&anew, renew(1, token)).await.unwrap(), RENEWED);
-    // Where one record has moved and the other has not, each renewal of one call goes to its own node.
+    // Where one record has moved and the other has not, each renewal of one call goes to its own
+    // node.
     let together = vec![(job(), renew(1, token)), (other.clone(), renew(1, token_of_other))];
     for reply in store.call_all(together).await {
         assert_eq!(reply.unwrap(), RENEWED);
@@ -220,8 +221,8 @@ async fn redirected_elections_share_a_connection() {
     assert!((1..=FEW).contains(&opened), "{opened} for {ELECTIONS} elections");
 }
 
-/// The first renewals that a new owner carries out make another past: by `ASK`, or by `MOVED`, of one election or of
-/// two in one call.
+/// The first renewals that a new owner carries out make another past: by `ASK`, or by `MOVED`, of
+/// one election or of two in one call.
 async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let store = store(by(&cluster.ports()));
@@ -313,7 +314,8 @@ fn text(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
 }
 
-/// A node that answers each call with a redirection, and knows these primaries; the first has all slots.
+/// A node that answers each call with a redirection, and knows these primaries; the first has all
+/// slots.
 async fn node_that_sends_on(to: u16, listed: Arc<Mutex<Vec<u16>>>, knows_it: bool) -> Fake {
     Fake::start(Duration::ZERO, move |words| {
         let listed = listed.lock().unwrap().clone();

@@ -47,8 +47,8 @@ impl Replicated for RedisSentinels {
     }
 }
 
-/// Three candidates at a server that fails: it is replaced, one of them leads at the next server, and the lead can
-/// be handed over there.
+/// Three candidates at a server that fails: it is replaced, one of them leads at the next server,
+/// and the lead can be handed over there.
 pub(super) async fn survives(
     mut servers: impl Replicated,
     candidate: impl Fn(&str) -> Candidate,

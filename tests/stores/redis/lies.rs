@@ -1,4 +1,5 @@
-//! Ports behind which there is no Redis: closed ones, and servers that hang up, answer nonsense or are silent.
+//! Ports behind which there is no Redis: closed ones, and servers that hang up, answer nonsense or
+//! are silent.
 
 use std::time::{Duration, Instant};
 
@@ -112,7 +113,8 @@ over_both_clients! {
         }
     }
 
-    /// A Redis 6 in its own words: a real server behind a relay, since there is none on this machine.
+    /// A Redis 6 in its own words: a real server behind a relay, since there is none on this
+    /// machine.
     async fn an_old_server(client: Client) {
         let server = server();
         let relay = Relay::start(server.port(), ("redis_version:7.", "redis_version:6.")).await;

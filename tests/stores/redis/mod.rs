@@ -1,5 +1,5 @@
-//! The Redis stores against real servers: every row of the store contract, servers that are not what
-//! they should be, and clusters and sentinels whose servers fail.
+//! The Redis stores against real servers: every row of the store contract, servers that are not
+//! what they should be, and clusters and sentinels whose servers fail.
 //!
 //! Needs `redis-server`; without one, these tests fail and say how to install it.
 

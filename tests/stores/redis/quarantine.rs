@@ -1,5 +1,6 @@
-//! A store that may have lost grants grants nothing before its past was watched. The conformance suite does not cover
-//! empty stores that are trusted, and data that vanishes from a running server.
+//! A store that may have lost grants grants nothing before its past was watched. The conformance
+//! suite does not cover empty stores that are trusted, and data that vanishes from a running
+//! server.
 
 use tenure::Token;
 use tenure::store::{AnyStore, Loss, Reply, Request};
@@ -99,8 +100,9 @@ over_both_clients! {
     }
 }
 
-/// What an operator may do to a running server, and whether the next candidate must watch. Between the change and the way back, a
-/// lease is granted that the server knows no more afterwards. As `docs/stores/redis.md` lists them.
+/// What an operator may do to a running server, and whether the next candidate must watch. Between
+/// the change and the way back, a lease is granted that the server knows no more afterwards. As
+/// `docs/stores/redis.md` lists them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_by_hand_are_noticed_or_listed() {
     let (aside, kept) = ("{tenure}:past-aside", "{tenure}:leader-aside");

@@ -1,5 +1,5 @@
-//! Real servers that are not what they should be: each says so by a typed error, grants nothing, and
-//! a candidate still campaigns.
+//! Real servers that are not what they should be: each says so by a typed error, grants nothing,
+//! and a candidate still campaigns.
 
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ fn sent(server: &RedisServer) -> usize {
 
 /// A candidate at that store reports why it does not lead, and tries again.
 async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
-    // With the quarantine of the requests that tests send by themselves: another contradicts their record.
+    // With the quarantine of the requests that tests send by themselves: another contradicts their
+    // record.
     let config = Config::builder(TTL).quarantine(TTL).build().unwrap();
     let (candidate, mut events) = start(store, "hopeful", config);
     let errors = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));

@@ -1,4 +1,5 @@
-//! Servers that replace each other more than once, while leases are left that the last of them does not know.
+//! Servers that replace each other more than once, while leases are left that the last of them does
+//! not know.
 
 use std::time::Duration;
 
@@ -68,8 +69,8 @@ async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize)
     token
 }
 
-/// A, then B, then A again, which has missed what B granted. Its process and its past are those of before:
-/// only the replication id tells that it was no primary in between.
+/// A, then B, then A again, which has missed what B granted. Its process and its past are those of
+/// before: only the replication id tells that it was no primary in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fail_back_makes_the_next_leader_wait() {
     let mut watched = watched(2);
@@ -122,7 +123,8 @@ async fn replaced_twice(c_follows: bool) {
     let request = acquire(number, Some(first));
     let (token, _) = granted_after_a_watch(&store, request, Some(past)).await;
     if c_follows {
-        // The holder itself has to watch, too: leases that A granted may be left, and others that B granted.
+        // The holder itself has to watch, too: leases that A granted may be left, and others that B
+        // granted.
         assert_eq!(token, at_b);
     } else {
         assert!(token > at_b, "{token} is granted after {at_b}");

@@ -19,8 +19,8 @@ pub(crate) fn place(client: Client) -> Place {
         .place()
 }
 
-/// The rows about servers that are replaced or changed, which a group of servers is not, and about servers that end
-/// leases.
+/// The rows about servers that are replaced or changed, which a group of servers is not, and about
+/// servers that end leases.
 pub(crate) const NEED_A_RESTART: [Row; 5] =
     [Row::Restart, Row::Loss, Row::FirstRequest, Row::StampsDiffer, Row::LeastTtl];
 

@@ -87,8 +87,8 @@ async fn a_primary_dies() {
 async fn a_primary_is_paused_and_resumed() {
     let returns = async |old: &mut RedisServer| {
         old.resume().unwrap();
-        // It takes itself for the primary until the sentinels tell it otherwise, and carries out the requests that
-        // have queued.
+        // It takes itself for the primary until the sentinels tell it otherwise, and carries out
+        // the requests that have queued.
         tokio::time::sleep(quick().ttl() * 2).await;
     };
     survives(|primary| primary.pause().unwrap(), returns).await;
@@ -154,7 +154,8 @@ async fn a_lagging_replica_makes_the_next_leader_wait() {
     in_the_end(lost.ended()).await;
     let (_, token) = leader(&[&leading, &next]).await;
     assert!(token > lost.token(), "{token} after {}", lost.token());
-    // A fresh candidate of another election, which declares a longer quarantine, has to watch as well.
+    // A fresh candidate of another election, which declares a longer quarantine, has to watch as
+    // well.
     let at = local(watched.server(promoted).port()).trust_empty_store(true);
     let other = self::store(at);
     let key = Key::new("another job").unwrap();

@@ -1,4 +1,5 @@
-//! Many acquires or renewals in one call, where one record's trouble is that record's alone; and many calls in flight.
+//! Many acquires or renewals in one call, where one record's trouble is that record's alone; and
+//! many calls in flight.
 
 use std::pin::pin;
 use std::time::Duration;

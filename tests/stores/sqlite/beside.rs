@@ -17,8 +17,8 @@ fn replaced(error: &SqliteError) -> bool {
     matches!(error, SqliteError::Replaced { .. })
 }
 
-/// Tries to be granted the lease, in a process that shares nothing with the leader's but the files, until it
-/// is answered.
+/// Tries to be granted the lease, in a process that shares nothing with the leader's but the files,
+/// until it is answered.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]
 async fn elsewhere() {

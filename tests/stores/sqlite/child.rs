@@ -13,7 +13,8 @@ pub(crate) fn file() -> Option<PathBuf> {
     std::env::var_os(FILE).map(PathBuf::from)
 }
 
-/// The command that runs an ignored test of this program, named by its path from here, on that file.
+/// The command that runs an ignored test of this program, named by its path from here, on that
+/// file.
 pub(crate) fn command(test: &str, file: &Path) -> Command {
     of(Command::new(std::env::current_exe().unwrap()), test, file)
 }

@@ -14,7 +14,8 @@ use super::support::{
     watching, why,
 };
 
-/// Long enough for a woken candidate to be granted the lease before the one that has resigned asks again.
+/// Long enough for a woken candidate to be granted the lease before the one that has resigned asks
+/// again.
 const HOLD_OFF: Duration = Duration::from_secs(3);
 
 fn quick() -> Config {
@@ -45,7 +46,8 @@ async fn leaders_hand_over_at_once() {
     assert_eq!(known.await, token);
     let watch = Watch::over(&[&one, &two]);
     for (leader, other) in [(&one, &two), (&two, &one), (&one, &two)] {
-        // The other one campaigns again by then: the release decides, and not the end of a hold-off.
+        // The other one campaigns again by then: the release decides, and not the end of a
+        // hold-off.
         tokio::time::sleep(HOLD_OFF + Duration::from_secs(1)).await;
         let led = leader.tenure().expect("leads");
         soon(leader.resign()).await.unwrap();
@@ -103,8 +105,9 @@ async fn a_hundred_waiting_candidates_ask_rarely() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let lead = |all: &[Candidate]| all.iter().filter(|one| one.is_leader()).count();
     assert_eq!((lead(&leaders), lead(&standbys)), (100, 0));
-    // At first, by the hint of the subscription, and once for each renewal of the leader, one a second. Of one that a busy
-    // machine delays, they look after 20 ms, and after as long again, so no more than 7 times in a second.
+    // At first, by the hint of the subscription, and once for each renewal of the leader, one a
+    // second. Of one that a busy machine delays, they look after 20 ms, and after as long again, so
+    // no more than 7 times in a second.
     let asked = waits.asked.load(Ordering::Relaxed);
     let most = 100 * (2 + 7 * (began.elapsed().as_secs() + 1));
     assert!(asked <= most, "{asked} acquires and looks");
@@ -167,7 +170,8 @@ async fn a_deleted_file_never_makes_two_leaders() {
     let folder = Folder::new();
     let (one, mut one_events) = start(folder.store(), "one", quick());
     let first = soon(one.elected()).await.unwrap();
-    // Its next renewal is far off: it would make the new file, and be told there that its lease is gone.
+    // Its next renewal is far off: it would make the new file, and be told there that its lease is
+    // gone.
     renewed(&mut one_events).await;
     folder.delete();
     // Its file is a new one, which does not know the first leader.

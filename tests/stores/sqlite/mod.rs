@@ -1,5 +1,5 @@
-//! The SQLite store: every row of the store contract, files that are not what they should be or do not
-//! stay where they were, processes that contend and are killed, and elections.
+//! The SQLite store: every row of the store contract, files that are not what they should be or do
+//! not stay where they were, processes that contend and are killed, and elections.
 
 mod beside;
 mod child;

@@ -27,7 +27,8 @@ async fn is_noticed(what: impl Fn(&Folder)) {
         let request =
             if matches!(request, Request::Renew { .. }) { renew(1, token) } else { request };
         refuses(&store, &[request], replaced).await;
-        // The next request opens the file that is there now. What was granted in it is unknown, so all candidates watch.
+        // The next request opens the file that is there now. What was granted in it is unknown, so
+        // all candidates watch.
         let next = granted_after_a_watch(&folder.distrustful(), acquire(2, None)).await;
         assert!(next > token);
         let answer = call(&store, renew(1, token)).await.unwrap();
@@ -104,7 +105,8 @@ async fn a_file_under_another_name_has_another_past() {
         std::fs::rename(&last, &moved).unwrap();
         let store = Sqlite::new(config(&moved));
         let began = Instant::now();
-        // Connections of this process that are still open have the shared memory under the old name, for new ones too.
+        // Connections of this process that are still open have the shared memory under the old
+        // name, for new ones too.
         while let Err(error) = call(&store, Request::Observe).await {
             assert_eq!(error.kind(), StoreErrorKind::Disconnected, "{error:?}");
             assert!(began.elapsed() < Duration::from_secs(30), "{error:?}");

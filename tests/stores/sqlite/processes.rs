@@ -29,8 +29,8 @@ fn nanos() -> u64 {
     TokioRuntime.now().as_nanos()
 }
 
-/// Leads as often as it can, each time for a moment, and reports it: the token, and a span of the boot
-/// clock in which it led.
+/// Leads as often as it can, each time for a moment, and reports it: the token, and a span of the
+/// boot clock in which it led.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]
 async fn contender() {
@@ -132,7 +132,8 @@ fn leads(process: &mut Teller, above: u64) -> (u64, u64) {
     }
 }
 
-/// The clock of all processes is set while the leader stands still: others lead when its lease has ended, and not before.
+/// The clock of all processes is set while the leader stands still: others lead when its lease has
+/// ended, and not before.
 #[test]
 fn a_stepped_clock_changes_nothing() {
     let folder = Folder::new();

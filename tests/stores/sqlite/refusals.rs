@@ -1,4 +1,5 @@
-//! Files that are not what they should be: each says so by a typed error, and nothing is written there.
+//! Files that are not what they should be: each says so by a typed error, and nothing is written
+//! there.
 
 use std::fs;
 use std::io::Write;
@@ -155,7 +156,8 @@ async fn tokens_beyond_the_column_are_not_granted() {
     assert_eq!(shown(&store, acquire(3, None)).await.sight.last, Some(last));
 }
 
-/// As a user without rights, on a file that it may read and not write, and on one that it may not make.
+/// As a user without rights, on a file that it may read and not write, and on one that it may not
+/// make.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]
 async fn without_rights() {
@@ -244,7 +246,8 @@ fn fill(file: &Path) {
     while filler.write(&[0; 4_096]).is_ok() {}
 }
 
-/// Each of these fails for lack of space. A store that closes the file leaves some of it, which another program takes.
+/// Each of these fails for lack of space. A store that closes the file leaves some of it, which
+/// another program takes.
 async fn refuses_when_full(store: &Sqlite, file: &Path, requests: &[Request]) {
     for request in requests {
         fill(file);

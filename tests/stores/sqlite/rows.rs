@@ -9,8 +9,8 @@ use tenure_sim::conformance::{Data, Mishap, Row};
 
 use super::support::{Folder, Place};
 
-/// A file that may be replaced under a connection that has it open: nothing takes its place, or a copy that has
-/// all.
+/// A file that may be replaced under a connection that has it open: nothing takes its place, or a
+/// copy that has all.
 pub(crate) fn place() -> Place {
     of(Folder::distrustful)
 }

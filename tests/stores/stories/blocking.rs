@@ -1,4 +1,5 @@
-//! Blocking work of the application, in the tasks that tokio has for it: as much as there is room for.
+//! Blocking work of the application, in the tasks that tokio has for it: as much as there is room
+//! for.
 
 use std::sync::mpsc;
 

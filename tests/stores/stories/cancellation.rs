@@ -1,5 +1,5 @@
-//! Futures of every kind, dropped at every point at which they wait. The other elections on the same connection
-//! keep their leads, no new connection is opened, and the candidate still works.
+//! Futures of every kind, dropped at every point at which they wait. The other elections on the
+//! same connection keep their leads, no new connection is opened, and the candidate still works.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use tenure_sim::engines::cut;
 use super::TestServer;
 use crate::support::{Events, run, soon};
 
-/// Requests take twice that: long enough that a future that waits for one is dropped before its reply.
+/// Requests take twice that: long enough that a future that waits for one is dropped before its
+/// reply.
 const ONE_WAY: Duration = Duration::from_millis(2);
 /// Many times as long as a request takes.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -35,7 +36,8 @@ impl Bystander {
     async fn of(elections: &Elections, key: &str) -> Self {
         let candidate = elections.candidate(key).config(config()).start().unwrap();
         let tenure = soon(candidate.elected()).await.unwrap();
-        // Only from then on: on a busy machine, the first connection may take longer than a request may.
+        // Only from then on: on a busy machine, the first connection may take longer than a request
+        // may.
         let events = candidate.events().boxed();
         Self { candidate, tenure, events }
     }
@@ -51,8 +53,8 @@ impl Bystander {
     }
 }
 
-/// Drops what `begin` begins before its first poll, after the first, after the second, and so on, until it is
-/// done once. How often it was dropped.
+/// Drops what `begin` begins before its first poll, after the first, after the second, and so on,
+/// until it is done once. How often it was dropped.
 async fn at_every_await<T>(begin: impl AsyncFn(u64) -> Option<T>) -> u64 {
     for polls in 0..POLLS {
         if soon(begin(polls)).await.is_some() {

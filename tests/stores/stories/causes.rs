@@ -1,5 +1,6 @@
-//! What a candidate reports of a store that it can't use: the cause, for as long as that lasts. Connecting is attempted
-//! with pauses, and may take longer than a request may, so most requests are given up before they learn anything.
+//! What a candidate reports of a store that it can't use: the cause, for as long as that lasts.
+//! Connecting is attempted with pauses, and may take longer than a request may, so most requests
+//! are given up before they learn anything.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A server's clock that is set, by steps that are longer than any lease: no lead ends by it, and none begins.
+//! A server's clock that is set, by steps that are longer than any lease: no lead ends by it, and
+//! none begins.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,8 @@ mod a_stepped_clock_changes_nothing {
     }
 }
 
-/// A clock beyond what tokens hold counts as none: they rise all the same, and are above the clock again once it is right.
+/// A clock beyond what tokens hold counts as none: they rise all the same, and are above the clock
+/// again once it is right.
 async fn tokens_rise_without_it(mut clock: ServerClock, store: AnyStore) {
     clock.step(CENTURIES).unwrap();
     let mut seen = None;

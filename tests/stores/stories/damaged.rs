@@ -1,4 +1,5 @@
-//! A damaged record costs its own election alone: the connection stays, and so do the leads of all others.
+//! A damaged record costs its own election alone: the connection stays, and so do the leads of all
+//! others.
 
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 

@@ -10,7 +10,8 @@ use crate::support::soon;
 
 const ELECTIONS: usize = 200;
 const OUTAGE: Duration = Duration::from_secs(5);
-/// Pauses that double from 100 ms to 2.5 s, of which half is taken on average, leave room for eight.
+/// Pauses that double from 100 ms to 2.5 s, of which half is taken on average, leave room for
+/// eight.
 const DIALS: u64 = 80;
 
 async fn all_lead(candidates: &[Candidate]) {
@@ -37,7 +38,8 @@ async fn many_elections_dial_as_rarely_as_one(mut server: TestServer) {
     let dials = proxy.connections() - before;
     let most = DIALS * server.connections;
     assert!((1..=most).contains(&dials), "{dials} dials in {OUTAGE:?}");
-    // And the application learns why before its request times out, unless a dial takes longer on a busy machine.
+    // And the application learns why before its request times out, unless a dial takes longer on a
+    // busy machine.
     let is_told_why = async {
         while candidates[0].incumbent().await.unwrap_err().kind() == StoreErrorKind::Timeout {}
     };

@@ -51,9 +51,8 @@ async fn leaders_hand_over_at_once(server: TestServer) {
 }
 story!(leaders_hand_over_at_once);
 
-/// The one that is meant leads next, though another one waits too.
-/// A candidate may ask too late, and is asked for again: beside builds, a store that waits for the disk may be slow for
-/// minutes.
+/// The one that is meant leads next, though another one waits too. A candidate may ask too late,
+/// and is asked for again: beside builds, a store that waits for the disk may be slow for minutes.
 async fn hands_over(leader: &Candidate, to: Option<&str>) {
     let asks = async {
         while let Err(error) = leader.hand_over(to).await {

@@ -1,4 +1,5 @@
-//! Idle connections that a device on the way has forgotten: whatever is sent on them is dropped without a word.
+//! Idle connections that a device on the way has forgotten: whatever is sent on them is dropped
+//! without a word.
 
 use std::time::Duration;
 
@@ -72,8 +73,8 @@ async fn postgres_replaces_them() {
     says_what_was_missed(&a_standby_is_woken(direct, behind, proxy).await);
 }
 
-/// The heartbeat is HTTP/2's here: every 10 s, to be answered within 5 s. On Kubernetes, a look on the same connection may
-/// notice it too.
+/// The heartbeat is HTTP/2's here: every 10 s, to be answered within 5 s. On Kubernetes, a look on
+/// the same connection may notice it too.
 async fn over_http2(server: TestServer) {
     let proxy = server.proxy().await;
     a_standby_is_woken(server.store(), server.store_at(proxy.port()), proxy).await;

@@ -29,7 +29,8 @@ async fn stops_leading(candidate: &Candidate, by: tenure::Instant) {
     .await;
 }
 
-/// A leader behind a proxy loses what `isolate` takes; a standby that is not behind it takes over; then it heals.
+/// A leader behind a proxy loses what `isolate` takes; a standby that is not behind it takes over;
+/// then it heals.
 async fn is_replaced(server: TestServer, isolate: impl Fn(&Proxy)) {
     // The standby keeps the lead through delays of a loaded machine.
     let (proxy, config) = (server.proxy().await, server.steady);

@@ -1,5 +1,5 @@
-//! Many elections over one connection: every reply belongs to the election that asked, and a slow network delays
-//! elections, but costs no leads.
+//! Many elections over one connection: every reply belongs to the election that asked, and a slow
+//! network delays elections, but costs no leads.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ const ELECTIONS: usize = 8;
 const ROUNDS: usize = 100;
 /// How many leaders resign at once.
 const AT_ONCE: usize = 3;
-/// The elections whose leaders resign, in order. Some ask more often than others, so that requests of different
-/// ages have the same numbers.
+/// The elections whose leaders resign, in order. Some ask more often than others, so that requests
+/// of different ages have the same numbers.
 const NEXT: [usize; 12] = [0, 1, 0, 2, 3, 0, 4, 5, 1, 6, 7, 2];
 
 fn candidates(store: AnyStore, config: Config) -> Vec<Candidate> {

@@ -47,8 +47,8 @@ async fn reach_only_the_leader(one: AnyStore, other: AnyStore) {
     assert_eq!((message.channel(), &message.payload()[..]), ("wake up", &b"now"[..]));
     reaches(&first, &mut inbox).await;
 
-    // Open, and not read yet: messages that are sent from here on wait in it. The store knows it once a message
-    // that was sent later has arrived in another inbox.
+    // Open, and not read yet: messages that are sent from here on wait in it. The store knows it
+    // once a message that was sent later has arrived in another inbox.
     let (mut waiting, mut later) = (tenure.inbox(), tenure.inbox());
     reaches(&second, &mut later).await;
     soon(second.notify_leader("not read", "yet")).await.unwrap();

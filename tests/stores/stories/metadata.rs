@@ -80,7 +80,8 @@ async fn a_change_survives_cuts_and_pauses(mut server: TestServer) {
 }
 story!(a_change_survives_cuts_and_pauses);
 
-/// A request timeout may allow for no more. A slow machine adds to each request; so the quickest of several tries counts.
+/// A request timeout may allow for no more. A slow machine adds to each request; so the quickest of
+/// several tries counts.
 async fn a_change_takes_no_more_round_trips_than_declared(server: TestServer) {
     let apart = Duration::from_millis(300);
     let proxy = server.proxy().await;

@@ -1,5 +1,5 @@
-//! Stories that every store with a server lives through: each is one function over a [`TestServer`], and
-//! [`story!`] makes a test of it for every store of its list.
+//! Stories that every store with a server lives through: each is one function over a
+//! [`TestServer`], and [`story!`] makes a test of it for every store of its list.
 
 /// Makes a test of a story for each of these stores; by default, for all of [`servers`].
 macro_rules! story {
@@ -16,8 +16,8 @@ macro_rules! story {
     };
 }
 
-/// Makes one test for each store of stories that mostly wait: they are lived through at the same time, each with a server
-/// of its own.
+/// Makes one test for each store of stories that mostly wait: they are lived through at the same
+/// time, each with a server of its own.
 macro_rules! stories {
     ($name:ident: $($story:ident),+) => {
         mod $name {

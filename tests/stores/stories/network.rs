@@ -26,7 +26,8 @@ async fn leads(port: u16, store: impl Fn(u16) -> AnyStore) {
     let (candidate, _) = start(store(proxy.port()), "far away", Config::fast_failover());
     let before = soon(candidate.elected()).await.unwrap();
     proxy.cut();
-    // The lead may outlive the cut, if the next connection comes in time. Then it is renewed over that one.
+    // The lead may outlive the cut, if the next connection comes in time. Then it is renewed over
+    // that one.
     tokio::time::sleep(Config::fast_failover().ttl()).await;
     let after = soon(candidate.elected()).await.unwrap();
     assert!(after.token() >= before.token());
@@ -36,8 +37,8 @@ async fn leads(port: u16, store: impl Fn(u16) -> AnyStore) {
 async fn a_candidate_leads_on_a_slow_network(server: TestServer) {
     leads(server.port(), |port| server.store_at(port)).await;
 }
-// Not on etcd: its requests take up to three round trips, for which the preset's request timeout is too short.
-// `etcd::slow` has the round trips at which its presets lead.
+// Not on etcd: its requests take up to three round trips, for which the preset's request timeout is
+// too short. `etcd::slow` has the round trips at which its presets lead.
 story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres);
 
 /// Requests take one round trip: of two, each would be more than the request timeout.
@@ -72,7 +73,8 @@ async fn a_waiting_candidate_loses_no_request(server: TestServer) {
 // Not on etcd, for the same reason.
 story!(a_waiting_candidate_loses_no_request: redis_rs, fred, postgres);
 
-/// Looks that are dropped before their answer, as those of a web client that disconnects, beside a leader.
+/// Looks that are dropped before their answer, as those of a web client that disconnects, beside a
+/// leader.
 async fn dropped_looks_cost_no_lead(server: TestServer) {
     let proxy = slow_proxy(server.port(), Duration::from_millis(10)).await;
     let config = server.steady;
@@ -85,7 +87,8 @@ async fn dropped_looks_cost_no_lead(server: TestServer) {
 }
 story!(dropped_looks_cost_no_lead);
 
-/// How many looks were dropped, and how many there were: a thread that wakes late may find the answer there.
+/// How many looks were dropped, and how many there were: a thread that wakes late may find the
+/// answer there.
 async fn drop_looks(candidate: &Candidate, lasting: Duration) -> (u32, u32) {
     let (mut dropped, mut looks) = (0, 0);
     let end = tokio::time::Instant::now() + lasting;
@@ -129,7 +132,8 @@ async fn connections_outlive_the_runtime_that_asked(server: TestServer) {
 }
 story!(connections_outlive_the_runtime_that_asked);
 
-/// A firewall that resets connections, and a server's machine that loses power: the client is told at once, or never.
+/// A firewall that resets connections, and a server's machine that loses power: the client is told
+/// at once, or never.
 async fn connections_that_end_badly_are_replaced(server: TestServer) {
     let proxy = server.proxy().await;
     let one = server.candidate_at(proxy.port(), "behind the proxy", server.quick);

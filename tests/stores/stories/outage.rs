@@ -84,8 +84,8 @@ async fn an_empty_server_makes_its_first_leader_wait(mut server: TestServer) {
     let (two, mut two_events) = start(server.quarantining_store(), "two", config);
     let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
     server.process().restart_empty();
-    // The lease is gone with the data: the next renewal says so unless the claim ends before it, and the next grant
-    // has to wait.
+    // The lease is gone with the data: the next renewal says so unless the claim ends before it,
+    // and the next grant has to wait.
     let (wait, waiting) = tokio::select! {
         wait = watching(&mut events) => (wait, &one),
         wait = watching(&mut two_events) => (wait, &two),
@@ -115,7 +115,8 @@ async fn an_outage_longer_than_the_lease(mut server: TestServer) {
     let waits = !server.restarts_quarantine() || waited > config.ttl() / 2;
     assert!(waits, "led {waited:?} after the restart");
     watch.nobody_overlapped();
-    // Candidates that trust an empty server: it may elect the other one at once, while the leader's claim lasts.
+    // Candidates that trust an empty server: it may elect the other one at once, while the leader's
+    // claim lasts.
     server.process().restart_empty();
     one_leads([&one, &two], Some(second.token())).await;
 }

@@ -1,4 +1,5 @@
-//! The deletion of the records of long-ended elections: old records alone are deleted, and no candidate notices.
+//! The deletion of the records of long-ended elections: old records alone are deleted, and no
+//! candidate notices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,8 +28,8 @@ async fn ask(store: &AnyStore, key: &str, request: Request) -> Reply {
     soon(store.call(&Key::new(key).unwrap(), request)).await.unwrap()
 }
 
-/// Acquires as holder 1 a lease that nobody holds. A candidate that does not know the highest token that was purged is
-/// told it, and asks again.
+/// Acquires as holder 1 a lease that nobody holds. A candidate that does not know the highest token
+/// that was purged is told it, and asks again.
 async fn granted(store: &AnyStore, key: &str, mut seen: Option<Token>, ttl: Duration) -> Token {
     loop {
         match ask(store, key, acquire(1, seen, ttl)).await {
@@ -71,7 +72,8 @@ pub(crate) async fn old_records_alone_are_deleted(store: AnyStore) {
         assert!(deleted <= 2);
     }
     assert!(began.elapsed() >= SPELL, "{:?}", began.elapsed());
-    // A candidate that knows a purged token proves no loss, and gets a higher one, as one does that knows none.
+    // A candidate that knows a purged token proves no loss, and gets a higher one, as one does that
+    // knows none.
     assert!(granted(&store, "abandoned", Some(abandoned), SPELL).await > abandoned);
     assert!(granted(&store, "released", None, SPELL).await > released.max(abandoned));
     // The past is there: a token above all that were purged proves a loss.
@@ -100,8 +102,8 @@ async fn old_records_in_a_file_are_deleted() {
 
 const RIVALS: u64 = 8;
 
-/// Leases are given back and acquired again at about the time when their records are deleted: nobody gets a lower token,
-/// and the highest one is known at each moment.
+/// Leases are given back and acquired again at about the time when their records are deleted:
+/// nobody gets a lower token, and the highest one is known at each moment.
 async fn tokens_rise_beside(store: AnyStore, purger: AnyStore) {
     let ttl = store.traits().least_ttl;
     // Only a candidate trusts an empty store.
@@ -160,8 +162,8 @@ async fn tokens_rise_while_rows_of_a_file_are_deleted() {
 /// What a request of the purge takes to the server.
 const TRIP: Duration = Duration::from_millis(300);
 
-/// A lease that was watched for long enough is renewed between two requests of the purge: before the one that would
-/// delete it, at one of these times. A renewal that was answered is kept.
+/// A lease that was watched for long enough is renewed between two requests of the purge: before
+/// the one that would delete it, at one of these times. A renewal that was answered is kept.
 async fn a_renewal_during_a_purge_is_kept(server: TestServer) {
     let ttl = Duration::from_millis(100);
     let proxy = server.proxy().await;

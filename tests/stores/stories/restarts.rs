@@ -22,7 +22,8 @@ async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     for _ in 0..2 {
         renewed(&mut events).await;
     }
-    // The leader watches the new past for one quarantine, which is one TTL, and reports it with a renewal.
+    // The leader watches the new past for one quarantine, which is one TTL, and reports it with a
+    // renewal.
     tokio::time::sleep(2 * TTL).await;
     let (two, mut events) = start(server.store(), "two", config);
     learns_of_leader(&mut events).await;

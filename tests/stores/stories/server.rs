@@ -27,10 +27,12 @@ pub(super) trait Server: Send + Sync {
     /// Kills the server if it runs, and starts it again without any data.
     fn restart_empty(&mut self);
 
-    /// What the server still has to notify clients of: channels, watches, or connections for that alone.
+    /// What the server still has to notify clients of: channels, watches, or connections for that
+    /// alone.
     fn subscriptions(&self) -> usize;
 
-    /// Damages the record of the election "damaged" by hand: the server can still return it, and no candidate wrote it.
+    /// Damages the record of the election "damaged" by hand: the server can still return it, and no
+    /// candidate wrote it.
     fn damage(&mut self);
 }
 
@@ -104,7 +106,8 @@ impl TestServer {
         self.store().traits()
     }
 
-    /// Whether the next leader after a restart watches the past for a quarantine though no data was lost.
+    /// Whether the next leader after a restart watches the past for a quarantine though no data was
+    /// lost.
     pub(super) fn restarts_quarantine(&self) -> bool {
         self.traits().history != HistoryKind::Durable
     }

@@ -1,5 +1,5 @@
-//! The list of servers and stores that the stories run on. SQLite has no server and no network to cut; its
-//! stories are in `sqlite`.
+//! The list of servers and stores that the stories run on. SQLite has no server and no network to
+//! cut; its stories are in `sqlite`.
 
 use std::time::Duration;
 
@@ -146,7 +146,8 @@ server!(
         server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'damaged'").unwrap();
     },
     |server| {
-        // Only a session itself sees its channels, so the connections are counted, but for the one for requests.
+        // Only a session itself sees its channels, so the connections are counted, but for the one
+        // for requests.
         let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
         server.sql(connections).unwrap().parse::<usize>().unwrap().saturating_sub(1)
     }

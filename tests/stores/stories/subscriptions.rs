@@ -47,7 +47,8 @@ async fn ended_elections_leave_no_subscription(mut server: TestServer) {
     if store.traits().messages {
         let mut inbox = tenure.inbox();
         soon(async {
-            // Until the server knows it. A request that times out on a busy machine is one more attempt.
+            // Until the server knows it. A request that times out on a busy machine is one more
+            // attempt.
             while inbox.next().now_or_never().is_none() {
                 let _ = candidates[0].notify_leader("are you", "there").await;
                 tokio::time::sleep(Duration::from_millis(20)).await;

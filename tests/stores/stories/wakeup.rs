@@ -1,4 +1,5 @@
-//! Hints, which wake waiting candidates. Leases last a minute here: only a hint explains a takeover within seconds.
+//! Hints, which wake waiting candidates. Leases last a minute here: only a hint explains a takeover
+//! within seconds.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -72,7 +72,8 @@ pub(crate) fn acquire_with(
     Request::Acquire { asks, profile }
 }
 
-/// The same acquire, of a candidate that was shown this and has watched it, unchanged, for as long as it must.
+/// The same acquire, of a candidate that was shown this and has watched it, unchanged, for as long
+/// as it must.
 pub(crate) fn after_watching(request: &Request, shown: &Shown) -> Request {
     let Request::Acquire { asks, profile } = request else { panic!("{request:?} is no acquire") };
     let Sight { last, record, past, .. } = shown.sight;
@@ -201,7 +202,8 @@ pub(crate) async fn is_unwatched(store: &impl Store, request: Request) -> bool {
     }
 }
 
-/// Expects that nothing is granted because of an unwatched past, and then the grant to a candidate that has watched it.
+/// Expects that nothing is granted because of an unwatched past, and then the grant to a candidate
+/// that has watched it.
 pub(crate) async fn granted_after_a_watch(store: &impl Store, request: Request) -> Token {
     let shown = shown(store, request.clone()).await;
     assert!(shown.sight.past.is_some(), "the past is watched: {shown:?}");

@@ -1,5 +1,5 @@
-//! Servers of a test's own, of whatever kind: one type for all, since each type costs the whole suite over
-//! again in the compiler.
+//! Servers of a test's own, of whatever kind: one type for all, since each type costs the whole
+//! suite over again in the compiler.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

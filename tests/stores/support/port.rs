@@ -3,7 +3,8 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A port whose server answers everything that it reads with the same bytes; without any, it hangs up.
+/// A port whose server answers everything that it reads with the same bytes; without any, it hangs
+/// up.
 pub(crate) async fn port_that_answers(bytes: &'static [u8]) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -18,8 +18,8 @@ impl Watch {
         Self::over_each(vec![candidates.iter().map(|&one| one.clone()).collect()])
     }
 
-    /// The same for each of several elections. Returns once the thread has checked them: on a busy machine it starts
-    /// late, and would miss a short story altogether.
+    /// The same for each of several elections. Returns once the thread has checked them: on a busy
+    /// machine it starts late, and would miss a short story altogether.
     pub(crate) fn over_each(elections: Vec<Vec<Candidate>>) -> Self {
         // The handles live in the thread, which ends before the test does.
         let over = Arc::new(AtomicBool::new(false));

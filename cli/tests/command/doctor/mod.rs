@@ -88,7 +88,8 @@ impl Found {
 /// A fault: what it is, the id by which it must be found, and how to plant it.
 pub(crate) type Fault = (&'static str, &'static str, fn() -> Planted);
 
-/// Plants each fault and looks for it. Some wait for seconds, so several are planted at the same time.
+/// Plants each fault and looks for it. Some wait for seconds, so several are planted at the same
+/// time.
 pub(crate) fn each_is_found(faults: &[Fault]) {
     let next = AtomicUsize::new(0);
     let wrong: Vec<String> = thread::scope(|scope| {
@@ -105,7 +106,8 @@ pub(crate) fn each_is_found(faults: &[Fault]) {
     assert!(wrong.is_empty(), "{} faults were not found:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What comes and goes is looked for again: a file that is deleted at any moment shows itself in several ways.
+/// What comes and goes is looked for again: a file that is deleted at any moment shows itself in
+/// several ways.
 const LOOKS: u32 = 5;
 
 fn is_found(what: &str, id: &str, planted: &Planted) -> Option<String> {

@@ -49,8 +49,9 @@ fn held(sql: &str) -> Planted {
     planted.keeps(shell)
 }
 
-/// Another program has the file open, so that the log and the shared memory stay. It reads what it has written to the log,
-/// so that nobody empties that: SQLite gives an empty log the mode of the file when a process opens it.
+/// Another program has the file open, so that the log and the shared memory stay. It reads what it
+/// has written to the log, so that nobody empties that: SQLite gives an empty log the mode of the
+/// file when a process opens it.
 fn with_mode(suffix: &str, mode: u32) -> Planted {
     let planted = held("CREATE TABLE filling (byte); BEGIN; SELECT count(*) FROM filling;");
     let beside = |suffix| format!("{}{suffix}", file(&planted).display());

@@ -21,18 +21,20 @@ pub(crate) struct AuditArguments {
     /// The logs of all candidates, as written by `tenure::trace`
     #[arg(value_name = "LOG", required_unless_present = "model")]
     logs: Vec<PathBuf>,
-    /// How far the wall clock of every machine is off at most, such as 5ms or 200us; with FILE=, that of one log; may
-    /// be given more than once [default: not known]
+    /// How far the wall clock of every machine is off at most, such as 5ms or 200us; with FILE=,
+    /// that of one log; may be given more than once [default: not known]
     #[arg(long, value_name = "[FILE=]TIME", value_parser = uncertainty)]
     uncertainty: Vec<(Option<String>, Duration)>,
     /// The drift bound of every clock, in parts per million [default: those in the logs]
     #[arg(long, value_name = "PPM")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(DRIFT_MOST)))]
     drift: Option<u32>,
-    /// Nothing that leaders write is fenced: judge the leads alone, and say nothing about what was written
+    /// Nothing that leaders write is fenced: judge the leads alone, and say nothing about what was
+    /// written
     #[arg(long)]
     unfenced: bool,
-    /// Audit the runs of the model engine of that many seeds instead, as if their processes had written logs
+    /// Audit the runs of the model engine of that many seeds instead, as if their processes had
+    /// written logs
     #[arg(long, value_name = "RUNS", conflicts_with_all = ["logs", "uncertainty", "drift", "unfenced"])]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     model: Option<u64>,

@@ -27,7 +27,8 @@ pub(crate) struct CheckArguments {
     pub(crate) shown: ShownArguments,
 }
 
-/// The properties that judge a trace of that engine. A trace does not say whether steps of a real store are missing.
+/// The properties that judge a trace of that engine. A trace does not say whether steps of a real
+/// store are missing.
 fn judged(engine: &str) -> Vec<PropertyName> {
     match engine.parse::<Engine>() {
         Ok(engine) => engine

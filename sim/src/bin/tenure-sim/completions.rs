@@ -21,8 +21,8 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<u8, CliErr
     // The generator panics where its output can't be written.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
-    // clap_complete 4.6.11 writes the hyphen of the command's name in two ways, so that bash would complete nothing after
-    // a subcommand.
+    // clap_complete 4.6.11 writes the hyphen of the command's name in two ways, so that bash would
+    // complete nothing after a subcommand.
     let script = String::from_utf8_lossy(&script).replace("tenure__subcmd__sim", "tenure__sim");
     written(io::stdout().lock().write_all(script.as_bytes()))?;
     Ok(0)

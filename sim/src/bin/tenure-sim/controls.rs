@@ -74,7 +74,8 @@ pub(crate) fn run(
     Ok(exit_code(&reports))
 }
 
-/// Writes the page of the first run in which a promise broke, or of the first run, judged by all properties.
+/// Writes the page of the first run in which a promise broke, or of the first run, judged by all
+/// properties.
 fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), CliError> {
     let broke = report.broken.values().map(|broken| broken.first_seed).min();
     let plan = control.plan(broke.unwrap_or(report.seed));

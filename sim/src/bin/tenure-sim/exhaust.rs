@@ -27,8 +27,8 @@ pub(crate) struct ExhaustArguments {
     /// The time from the end of a claim until its lease may be taken
     #[arg(long, value_enum, default_value_t = Margin::None)]
     stop_margin: Margin,
-    /// The rates of candidates' clocks: exact; one slow and the others fast by the drift bound of 10 %; each at either
-    /// end of the bound; or all of these
+    /// The rates of candidates' clocks: exact; one slow and the others fast by the drift bound of
+    /// 10 %; each at either end of the bound; or all of these
     #[arg(long, value_enum, default_value_t = Drift::Worst)]
     drift: Drift,
     /// The most messages of one candidate in flight at once

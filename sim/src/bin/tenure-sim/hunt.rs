@@ -1,5 +1,5 @@
-//! The command that a mutated simulator is run with: it reports failing properties with their first seeds, and
-//! conditions that are never met.
+//! The command that a mutated simulator is run with: it reports failing properties with their first
+//! seeds, and conditions that are never met.
 
 use std::io;
 
@@ -33,7 +33,8 @@ pub(crate) struct HuntArguments {
     drawn: DrawnArguments,
 }
 
-/// Prints one JSON object for the first failure of each kind. A failure is not an error of this command.
+/// Prints one JSON object for the first failure of each kind. A failure is not an error of this
+/// command.
 pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
     #[cfg(feature = "overload")]
     if arguments.engine == Arena::Overload {

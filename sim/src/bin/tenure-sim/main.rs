@@ -42,9 +42,9 @@ use error::CliError;
 
 /// Tries to break tenure's promises with simulated faults, and reports whether they held.
 ///
-/// Exits with 0 if all held, 1 if one was violated, 2 if the runs did not meet all conditions that they should,
-/// 3 if a plan gave two different traces, 64 if the command line or a file named there is wrong, 74 if the
-/// result could not be written.
+/// Exits with 0 if all held, 1 if one was violated, 2 if the runs did not meet all conditions that
+/// they should, 3 if a plan gave two different traces, 64 if the command line or a file named there
+/// is wrong, 74 if the result could not be written.
 #[derive(Debug, Parser)]
 #[command(name = "tenure-sim", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -70,7 +70,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Judge the logs of an application that uses `tenure::trace`
     ///
-    /// Exits with 0 if some placement of the clocks explains them, 1 if none does, 2 if no tenures could be compared.
+    /// Exits with 0 if some placement of the clocks explains them, 1 if none does, 2 if no tenures
+    /// could be compared.
     Audit(audit::AuditArguments),
     /// Merge the summaries of several machines
     Merge(merge::MergeArguments),
@@ -78,14 +79,15 @@ enum Command {
     List(list::ListArguments),
     /// Carry out the same plans with tenure and with models of the algorithms in common use
     Compare(compare::CompareArguments),
-    /// Find the largest magnitude of each fault that a promise survives, and compare it with the formulas
+    /// Find the largest magnitude of each fault that a promise survives, and compare it with the
+    /// formulas
     Tolerance(tolerance::ToleranceArguments),
     /// Search for the plan, within all assumptions, that brings two tenures closest to each other
     Margin(margin::MarginArguments),
     /// Search every order of events of a few candidates for a short time
     ///
-    /// Exits with 0 if all properties held, 1 if one did not, 2 if the search was cut short by `--states` or a
-    /// condition was never met.
+    /// Exits with 0 if all properties held, 1 if one did not, 2 if the search was cut short by
+    /// `--states` or a condition was never met.
     Exhaust(exhaust::ExhaustArguments),
     /// Run hundreds of elections of one process at a store that is too slow for them
     ///

@@ -13,7 +13,8 @@ use crate::output::Files;
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Write the page of the command, and one for each subcommand, to this folder [default: print the first]
+    /// Write the page of the command, and one for each subcommand, to this folder [default: print
+    /// the first]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

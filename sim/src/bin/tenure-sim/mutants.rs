@@ -19,7 +19,8 @@ pub(crate) struct MutantsArguments {
     /// Only this mutant; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<Mutant>,
-    /// Only in this engine; mutants that need not be caught there are left out. `real` is tried only if it is named
+    /// Only in this engine; mutants that need not be caught there are left out. `real` is tried
+    /// only if it is named
     #[arg(long, value_parser = arena)]
     engine: Option<Arena>,
     /// List the mutants, and build none

@@ -1,8 +1,9 @@
-//! The files that a command writes. Each is written completely or not at all, and none replaces a file that the
-//! command reads.
+//! The files that a command writes. Each is written completely or not at all, and none replaces a
+//! file that the command reads.
 //!
-//! A file is written under another name in the same folder, and renamed once it is complete. A link is neither followed
-//! nor replaced: an attacker that can place a link in a shared folder could choose which file is overwritten.
+//! A file is written under another name in the same folder, and renamed once it is complete. A link
+//! is neither followed nor replaced: an attacker that can place a link in a shared folder could
+//! choose which file is overwritten.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -136,7 +137,8 @@ impl Output {
         }
     }
 
-    /// Writes a plan; an empty file if there is none, so that an earlier plan is not mistaken for it.
+    /// Writes a plan; an empty file if there is none, so that an earlier plan is not mistaken for
+    /// it.
     pub(crate) fn holding_plan(self, plan: Option<&Plan>) -> io::Result<()> {
         let text = plan.map(|plan| plan.to_text() + "\n");
         self.holding(text.unwrap_or_default().as_bytes())

@@ -18,7 +18,8 @@ fn filled_in(argument: &str) -> &str {
     }
 }
 
-/// What is wrong with a command line, if anything. A sentence may leave out the arguments that are needed.
+/// What is wrong with a command line, if anything. A sentence may leave out the arguments that are
+/// needed.
 fn fault(command: &shell::Command) -> Option<String> {
     let arguments = shell::simulator(&command.text)?;
     let name = std::iter::once("tenure-sim");

@@ -145,8 +145,8 @@ struct Again {
     outcome: Result<Outcome, Failure>,
 }
 
-/// The failed run of a campaign. `None` also if this build can't draw its plan: it lacks the engine, or has another
-/// version.
+/// The failed run of a campaign. `None` also if this build can't draw its plan: it lacks the
+/// engine, or has another version.
 fn failed(summary: &Summary) -> Option<Again> {
     let failed = summary.failed.as_ref()?;
     let engine: Engine = summary.engine.parse().ok()?;

@@ -57,8 +57,8 @@ pub(crate) struct RunArguments {
     seed: Option<u64>,
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help = about_runs())]
     runs: Option<u64>,
-    /// Run seeds for that long instead, in each engine, and watch the memory, descriptors and threads of this process
-    /// [default first seed: the time in milliseconds]
+    /// Run seeds for that long instead, in each engine, and watch the memory, descriptors and
+    /// threads of this process [default first seed: the time in milliseconds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MINUTES_MOST))]
     #[arg(conflicts_with_all = ["runs", "shard", "control"])]
     minutes: Option<u64>,
@@ -270,8 +270,8 @@ fn carry_out(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary
     Ok(summaries)
 }
 
-/// How many seeds a soak runs between two looks at what this process holds: some seconds' worth where runs are
-/// simulated, one for each thread where they are real.
+/// How many seeds a soak runs between two looks at what this process holds: some seconds' worth
+/// where runs are simulated, one for each thread where they are real.
 fn block(campaign: &Campaign) -> u64 {
     let threads = campaign.jobs as u64;
     match campaign.engine {
@@ -298,7 +298,8 @@ fn failed<'a>(campaigns: &'a [Campaign], summaries: &[Summary]) -> Option<(&'a C
     })
 }
 
-/// Writes the trace of the failed run, or of the first. A run that broke down has no trace: the file is empty.
+/// Writes the trace of the failed run, or of the first. A run that broke down has no trace: the
+/// file is empty.
 fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -> io::Result<()> {
     let Some((campaign, seed)) = failed_or_first(campaigns, summaries) else { return Ok(()) };
     let plan = campaign.plan(seed);

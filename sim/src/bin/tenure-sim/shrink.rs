@@ -98,7 +98,8 @@ pub(crate) fn with_progress(
     shrunk
 }
 
-/// The error for a plan that does not fail. If it breaks assumptions, few properties are judged, and a hint says so.
+/// The error for a plan that does not fail. If it breaks assumptions, few properties are judged,
+/// and a hint says so.
 fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> CliError {
     let broken = plan.broken();
     if matches!(judging, Judging::KeepJudging(Which::All)) || broken.is_empty() {

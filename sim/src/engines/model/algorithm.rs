@@ -1,5 +1,5 @@
-//! The interface of an election algorithm, as the engine runs it: tenure's own state machine, or a model of another
-//! algorithm.
+//! The interface of an election algorithm, as the engine runs it: tenure's own state machine, or a
+//! model of another algorithm.
 
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ pub(crate) trait Algorithm: Clone {
         false
     }
 
-    /// The store has been cut off from a candidate, and may notice. Later messages of the candidate arrive late or
-    /// never.
+    /// The store has been cut off from a candidate, and may notice. Later messages of the candidate
+    /// arrive late or never.
     fn cut_off(store: &mut Self::Store, session: Session) {
         let _ = (store, session);
     }

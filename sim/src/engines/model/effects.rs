@@ -1,5 +1,5 @@
-//! The effects of faults that no message and no request shows: a fault that changes the state of a node or of the
-//! store.
+//! The effects of faults that no message and no request shows: a fault that changes the state of a
+//! node or of the store.
 
 use tenure_core::Instant;
 

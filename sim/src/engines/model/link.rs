@@ -1,7 +1,7 @@
 //! The fate of messages between one node and the store.
 //!
-//! Without faults a connection is like TCP: no message is lost or overtaken. Each message's fate is drawn from its own
-//! number, so that no fault changes the fates of other messages.
+//! Without faults a connection is like TCP: no message is lost or overtaken. Each message's fate is
+//! drawn from its own number, so that no fault changes the fates of other messages.
 
 use std::time::Duration;
 
@@ -91,8 +91,8 @@ impl Link {
         self.last = [SimTime::START; 2];
     }
 
-    /// Sends a message. `edges` are the arrivals that are most likely to find a bug: some messages arrive then, if
-    /// their latency allows it.
+    /// Sends a message. `edges` are the arrivals that are most likely to find a bug: some messages
+    /// arrive then, if their latency allows it.
     pub(super) fn pass(&mut self, at: SimTime, way: Way, edges: [SimTime; 2]) -> Passage {
         self.sent += 1;
         let mut draw = Draw::new(self.seed, "message", self.node << 48 | self.sent);
@@ -105,8 +105,8 @@ impl Link {
             return Passage { held: true, effects, ..Passage::default() };
         }
         let mut passage = Passage::default();
-        // A message that was sent during a fault arrives soon after the recovery phase begins. A message that stayed in
-        // the network for longer would be a fault that has not ended.
+        // A message that was sent during a fault arrives soon after the recovery phase begins. A
+        // message that stayed in the network for longer would be a fault that has not ended.
         let calm = at.max(self.calm_from) + self.latency.1;
         let arrives = self.arrives(&mut draw, at, edges);
         let in_order = arrives.max(self.last[way as usize]).min(calm);

@@ -1,12 +1,13 @@
 //! The engine that runs the state machine alone, over a queue of events.
 //!
-//! One run is one loop. True time belongs to the engine and counts nanoseconds. Time jumps from one event to the next,
-//! so the cost of a run depends on its events and not on its length. Every candidate is the real state machine; the
-//! store is the store contract as the design states it (section 4), not the scripts. The engine also does the driver's
-//! part: it sends requests, wakes the machine at its deadline, and runs leader-only work.
+//! One run is one loop. True time belongs to the engine and counts nanoseconds. Time jumps from one
+//! event to the next, so the cost of a run depends on its events and not on its length. Every
+//! candidate is the real state machine; the store is the store contract as the design states it
+//! (section 4), not the scripts. The engine also does the driver's part: it sends requests, wakes
+//! the machine at its deadline, and runs leader-only work.
 //!
-//! `is_leader()` is evaluated on every node after every event and at every end of a claim, so the beginning and the end
-//! of each lead are exact to the nanosecond.
+//! `is_leader()` is evaluated on every node after every event and at every end of a claim, so the
+//! beginning and the end of each lead are exact to the nanosecond.
 
 mod algorithm;
 pub(crate) mod baselines;
@@ -77,7 +78,8 @@ pub(crate) fn run_with<A: Algorithm>(
     carry_out::<A>(plan, judging, sink, None)
 }
 
-/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
+/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
+/// be missing.
 ///
 /// # Errors
 /// As those of [`run`].

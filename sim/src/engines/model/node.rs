@@ -25,7 +25,8 @@ pub(super) struct Node<A: Algorithm> {
     /// Whether the process exists, and whether a fault keeps it from running.
     pub(super) is_up: bool,
     pub(super) is_halted: bool,
-    /// Whether the machine was suspended, which its clocks show, and the process has not noticed yet.
+    /// Whether the machine was suspended, which its clocks show, and the process has not noticed
+    /// yet.
     pub(super) was_suspended: bool,
     /// Whether its candidate has more outputs.
     pub(super) has_outputs: bool,
@@ -194,7 +195,8 @@ impl Work {
         self.waits_for(self.lands, clock);
     }
 
-    /// A write of the work is under way: the work does not end before it arrives, unless it is dropped.
+    /// A write of the work is under way: the work does not end before it arrives, unless it is
+    /// dropped.
     pub(super) fn waits_for(&mut self, arrives: SimTime, clock: &Clock) {
         self.lands = self.lands.max(arrives);
         if let Step::Tidies { wanted, .. } = &mut self.step {

@@ -57,8 +57,9 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// Another server with that data replaces the store. Requests that had arrived and were not carried out are lost
-    /// with the old one. Connections break where a machine is running that can report it.
+    /// Another server with that data replaces the store. Requests that had arrived and were not
+    /// carried out are lost with the old one. Connections break where a machine is running that can
+    /// report it.
     fn replace(&mut self, state: A::Store, keeps_data: bool) {
         self.store = self.store.successor(state);
         self.store.is_down = true;

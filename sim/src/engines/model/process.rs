@@ -1,5 +1,5 @@
-//! The process of a node: it passes inputs to its candidate, carries out the candidate's outputs, and runs leader-only
-//! work.
+//! The process of a node: it passes inputs to its candidate, carries out the candidate's outputs,
+//! and runs leader-only work.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// A process resumes: it completes its next action, then reads its inputs and handles its timers.
+    /// A process resumes: it completes its next action, then reads its inputs and handles its
+    /// timers.
     pub(super) fn catch_up(&mut self, node: usize) {
         if !self.nodes[node].runs() {
             return;
@@ -150,7 +151,8 @@ impl<A: Algorithm> World<'_, A> {
         match input {
             Input::Reply { id, reply } => self.answered(index, id, reply),
             Input::Hint => self.record(Event::Hinted { who: self.nodes[index].who }),
-            // The process learns of it at this moment. Until then it may continue as if it had not been asked.
+            // The process learns of it at this moment. Until then it may continue as if it had not
+            // been asked.
             Input::Resign { again_after } => {
                 let by = again_after.map_or(FaultKind::Leave, |_| FaultKind::Resign);
                 self.nodes[index].asked_by = Some(by);
@@ -176,7 +178,8 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// Carries out a candidate's outputs until there are no more. The inputs that they cause are read afterwards.
+    /// Carries out a candidate's outputs until there are no more. The inputs that they cause are
+    /// read afterwards.
     pub(super) fn outputs(&mut self, index: usize) {
         self.nodes[index].has_outputs = true;
         while self.nodes[index].is_up

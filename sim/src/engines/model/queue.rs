@@ -1,4 +1,5 @@
-//! A queue of events in order of time; events at the same time keep the order in which they were added.
+//! A queue of events in order of time; events at the same time keep the order in which they were
+//! added.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

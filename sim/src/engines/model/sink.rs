@@ -1,17 +1,21 @@
-//! The resources to which leaders write: the engine passes in checks and writes, and a sink accepts, refuses and
-//! verifies them.
+//! The resources to which leaders write: the engine passes in checks and writes, and a sink
+//! accepts, refuses and verifies them.
 
 use crate::judge::properties::{Leader, PropertyName};
 use crate::plan::SimTime;
 
-/// A leader's action on a resource that compares tokens. It is chosen when the leader checks its leadership.
+/// A leader's action on a resource that compares tokens. It is chosen when the leader checks its
+/// leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The resource does not have the leader's token: the leader takes it over, and reads nothing yet.
+    /// The resource does not have the leader's token: the leader takes it over, and reads nothing
+    /// yet.
     TakesOver,
-    /// The resource has the leader's token: the leader reads, and later writes a result that depends on the reading.
+    /// The resource has the leader's token: the leader reads, and later writes a result that
+    /// depends on the reading.
     Writes,
-    /// The leader reads without having taken the resource over, and its write also takes it over: the control.
+    /// The leader reads without having taken the resource over, and its write also takes it over:
+    /// the control.
     ReadsFirst,
 }
 
@@ -25,7 +29,8 @@ pub(crate) fn step(fence: u64, token: u64, reads_first: bool) -> Step {
 }
 
 impl Step {
-    /// Whether a resource with that token accepts it. If so, the resource has the leader's token from now on.
+    /// Whether a resource with that token accepts it. If so, the resource has the leader's token
+    /// from now on.
     pub(crate) fn is_accepted(self, fence: u64, token: u64) -> bool {
         match self {
             Self::TakesOver | Self::ReadsFirst => token >= fence,
@@ -57,8 +62,8 @@ pub(crate) trait Sink {
     /// The token of the resource that compares tokens.
     fn fence(&self) -> u64;
 
-    /// A leader without a write under way has just found that it leads, and chooses its next write. It writes at once,
-    /// or after a pause, or never.
+    /// A leader without a write under way has just found that it leads, and chooses its next write.
+    /// It writes at once, or after a pause, or never.
     fn intends(&mut self, check: u64, leader: Leader);
 
     /// A write arrives. Returns whether a resource that compares tokens accepts it.
@@ -71,11 +76,11 @@ pub(crate) trait Sink {
     fn finish(&self) -> Result<(), Accusation>;
 }
 
-/// Two resources that get the same writes: one compares tokens, one does not. The properties verify both from the
-/// trace.
+/// Two resources that get the same writes: one compares tokens, one does not. The properties verify
+/// both from the trace.
 ///
-/// The resource that compares tokens is taken over first. It accepts a take-over with a token of at least the stored
-/// one, and otherwise only a write with the stored token.
+/// The resource that compares tokens is taken over first. It accepts a take-over with a token of at
+/// least the stored one, and otherwise only a write with the stored token.
 #[derive(Debug, Default)]
 pub(crate) struct TwinSinks {
     /// The token of the last take-over that was accepted.

@@ -7,12 +7,13 @@ use tenure_core::{Mark, Reply, Request, Token};
 
 /// A store of leases as a value: its data for one election, and its step.
 ///
-/// The engine decides when requests arrive, and which faults change the data. After a crash that keeps the data, the
-/// same value continues under another server identity. After a loss the default value continues; after a rollback, or a
-/// failover to a lagging replica, an older clone.
+/// The engine decides when requests arrive, and which faults change the data. After a crash that
+/// keeps the data, the same value continues under another server identity. After a loss the default
+/// value continues; after a rollback, or a failover to a lagging replica, an older clone.
 ///
-/// Must be a function of its arguments: no clock, no entropy, no order of a hash map. Not simulated: the atomicity of
-/// the step. If a real store splits the step in two, it has races that the simulation can't find.
+/// Must be a function of its arguments: no clock, no entropy, no order of a hash map. Not
+/// simulated: the atomicity of the step. If a real store splits the step in two, it has races that
+/// the simulation can't find.
 pub trait StoreModel: Clone + Default {
     /// Carries out one request, in one atomic step.
     fn apply(&mut self, at: Moment, request: Request) -> Reply;

@@ -1,5 +1,6 @@
-//! The program of a node, as far as engines share it: the shipped driver over a store whose requests are recorded, and
-//! leader-only work. What a process can do, and what leaders write to, each engine says.
+//! The program of a node, as far as engines share it: the shipped driver over a store whose
+//! requests are recorded, and leader-only work. What a process can do, and what leaders write to,
+//! each engine says.
 
 mod elections;
 mod recording;
@@ -25,8 +26,8 @@ pub(crate) trait NodeProcess: Send + Sync + 'static {
     /// Records an event of this moment in one election.
     fn record(&self, election: usize, event: Event);
 
-    /// The driver has reached that point of a call. An engine whose processes wait there returns when they may go on; one
-    /// that sees the points on the wire does nothing.
+    /// The driver has reached that point of a call. An engine whose processes wait there returns
+    /// when they may go on; one that sees the points on the wire does nothing.
     fn stops_at(&self, _: Point, _: Option<Asking>) {}
 
     /// One of its candidates campaigns with that holder id.

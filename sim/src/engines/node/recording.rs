@@ -54,10 +54,11 @@ impl<S, P: NodeProcess> Recording<S, P> {
         }
     }
 
-    /// Waits for the answers to requests, of which `begin` records that they leave, and makes the call.
+    /// Waits for the answers to requests, of which `begin` records that they leave, and makes the
+    /// call.
     ///
-    /// The requests are recorded in the poll in which the client takes them, so the order of the records is that in which
-    /// they leave.
+    /// The requests are recorded in the poll in which the client takes them, so the order of the
+    /// records is that in which they leave.
     async fn call_at_points<C: Future, T>(
         &self,
         of: Option<Asking>,

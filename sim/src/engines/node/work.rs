@@ -19,7 +19,8 @@ pub(crate) trait Resource<P>: Send + Sync + 'static {
     /// What a tenure's work keeps from one write to the next.
     type Connection: Default + Send;
 
-    /// Writes once, for the leader of an election on a process: its tenure was just checked to be current.
+    /// Writes once, for the leader of an election on a process: its tenure was just checked to be
+    /// current.
     fn write(
         &self,
         by: (&Arc<P>, usize),
@@ -67,8 +68,8 @@ impl<P: NodeProcess, R: Resource<P>> Job<P, R> {
         self.runtime.sleep_until(self.runtime.now() + duration).await;
     }
 
-    /// Records when that work begins and ends. A process may be paused in the middle of a poll, so work that ends by
-    /// itself has the time at which its last poll began too.
+    /// Records when that work begins and ends. A process may be paused in the middle of a poll, so
+    /// work that ends by itself has the time at which its last poll began too.
     pub(crate) async fn under_way(&self, tenure: &Tenure, work: impl Future<Output = ()>) {
         let mut under_way = UnderWay::begin(&*self.process, self.election, tenure);
         let mut work = pin!(work);

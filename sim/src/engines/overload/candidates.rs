@@ -56,7 +56,8 @@ impl Processes {
         }
     }
 
-    /// Lets all candidates join: those of the first process within two seconds, the others within ten.
+    /// Lets all candidates join: those of the first process within two seconds, the others within
+    /// ten.
     pub(super) async fn join_all(&self, plan: &Plan) -> Result<(), OverloadError> {
         let mut draw = Draw::new(plan.seed, "overload joins", 0);
         let mut within =

@@ -10,7 +10,8 @@ use crate::trace::{Digest, Event, Hasher, StoreStep, Who};
 /// The numbers from one process's first candidate to the next one's.
 const OF_A_PROCESS: usize = 100_000;
 
-/// A process's candidate in an election: `n5` is that of the first process in election 5, `n100005` that of the second.
+/// A process's candidate in an election: `n5` is that of the first process in election 5, `n100005`
+/// that of the second.
 pub(super) fn candidate(process: u32, election: u32) -> Who {
     Who { node: process as usize * OF_A_PROCESS + election as usize, life: 0 }
 }
@@ -67,8 +68,8 @@ impl Journal {
         self.with(|inner| inner.lagged = inner.lagged.or(Some((who, at))));
     }
 
-    /// The events so far, or the candidate of whose events some were lost. Later ones belong to the end of the
-    /// simulation, and are dropped.
+    /// The events so far, or the candidate of whose events some were lost. Later ones belong to the
+    /// end of the simulation, and are dropped.
     pub(super) fn close(&self, at: SimTime) -> Result<Vec<Noted>, (Who, SimTime)> {
         let mut closed = Ok(Vec::new());
         self.with(|inner| {

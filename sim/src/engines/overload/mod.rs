@@ -1,10 +1,13 @@
-//! The engine that overloads a store: hundreds of elections of one driver, and a second process beside it.
+//! The engine that overloads a store: hundreds of elections of one driver, and a second process
+//! beside it.
 //!
-//! The shipped driver, handles and state machine run in tokio's virtual time. The store is the contract as code behind
-//! a server of bounded rate. A run has one thread and one order of events: selects are biased, maps are ordered,
-//! identities and jitter come from the seed. So a plan has one trace.
+//! The shipped driver, handles and state machine run in tokio's virtual time. The store is the
+//! contract as code behind a server of bounded rate. A run has one thread and one order of events:
+//! selects are biased, maps are ordered, identities and jitter come from the seed. So a plan has
+//! one trace.
 //!
-//! Not simulated: lost messages, clocks that drift, crashes. The other engines have those, with few elections.
+//! Not simulated: lost messages, clocks that drift, crashes. The other engines have those, with few
+//! elections.
 
 mod candidates;
 mod journal;
@@ -31,7 +34,8 @@ pub use plan::{Kind, Phase, Plan};
 /// How a run was judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// How often each property was compared with an event: never means that the run says nothing about it.
+    /// How often each property was compared with an event: never means that the run says nothing
+    /// about it.
     pub compared: Vec<(PropertyName, u64)>,
     /// The first violation of each property.
     pub violations: Vec<Violation>,
@@ -81,8 +85,8 @@ pub enum OverloadError {
     },
 }
 
-/// Carries out a plan, and judges the run. Its candidates are numbered by process and election: `n5` is that of the
-/// first process in election 5, `n100005` that of the second.
+/// Carries out a plan, and judges the run. Its candidates are numbered by process and election:
+/// `n5` is that of the first process in election 5, `n100005` that of the second.
 ///
 /// # Errors
 /// If the simulation itself fails.

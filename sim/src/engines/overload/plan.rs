@@ -1,4 +1,5 @@
-//! What a run of the overload engine is made of: how many elections, and what the store can do when.
+//! What a run of the overload engine is made of: how many elections, and what the store can do
+//! when.
 
 use std::time::Duration;
 
@@ -17,13 +18,14 @@ pub struct Plan {
     pub elections: u32,
     /// In how many of them the second process is a candidate too.
     pub standbys: u32,
-    /// How many leaders of elections with two candidates are asked to resign, two intervals before the end.
+    /// How many leaders of elections with two candidates are asked to resign, two intervals before
+    /// the end.
     pub resignations: u32,
-    /// How many leaders of elections with two candidates hand over to the other one: each while the store is too slow for
-    /// renewals on time, and two intervals before the end.
+    /// How many leaders of elections with two candidates hand over to the other one: each while the
+    /// store is too slow for renewals on time, and two intervals before the end.
     pub handovers: u32,
-    /// How many elections the store does not answer any more from the middle of the first healthy phase on, as if their
-    /// records were locked.
+    /// How many elections the store does not answer any more from the middle of the first healthy
+    /// phase on, as if their records were locked.
     pub stuck: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
@@ -159,7 +161,8 @@ impl Plan {
         self.elections / self.standbys.max(1)
     }
 
-    /// When the store has done its work on a call of so many such requests, which it begins at that time.
+    /// When the store has done its work on a call of so many such requests, which it begins at that
+    /// time.
     pub fn call_done(&self, begin: SimTime, asks: Asking, requests: u32) -> SimTime {
         let each = match asks {
             Asking::Acquire => self.acquire_costs,

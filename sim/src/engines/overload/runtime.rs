@@ -1,7 +1,7 @@
 //! Tokio's virtual time as a runtime of the driver.
 //!
-//! A tokio runtime of one thread whose clock is paused jumps to the next timer as soon as no task can run. So a run
-//! takes no longer than its tasks, and has one order of events.
+//! A tokio runtime of one thread whose clock is paused jumps to the next timer as soon as no task
+//! can run. So a run takes no longer than its tasks, and has one order of events.
 
 use std::fmt;
 use std::io;

@@ -1,9 +1,9 @@
 //! A store with one server of bounded rate, behind a fixed round trip.
 //!
-//! The server carries out one call after the other, in the order in which they were sent. All processes are equally far
-//! away, so that this is the order in which calls arrive as well; and the server's rate is known in advance. So a
-//! call's end is computed when it is sent, and its effect on the records, which no other call can see before, is made
-//! at once.
+//! The server carries out one call after the other, in the order in which they were sent. All
+//! processes are equally far away, so that this is the order in which calls arrive as well; and the
+//! server's rate is known in advance. So a call's end is computed when it is sent, and its effect
+//! on the records, which no other call can see before, is made at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -229,7 +229,8 @@ impl Store for SlowStore {
     }
 }
 
-/// A call that is under way. Its driver drops it when all its requests were given up. All its requests have its number.
+/// A call that is under way. Its driver drops it when all its requests were given up. All its
+/// requests have its number.
 struct Call<'a> {
     store: &'a SlowStore,
     id: u64,

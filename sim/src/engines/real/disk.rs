@@ -1,7 +1,8 @@
 //! A small file system of a run's own, which can be filled.
 //!
-//! It is in memory, and mounted in a folder. That takes the right to mount: [`prepare`] gives it to a process by starting
-//! its program again in a mount namespace. The mounts of a namespace end with its last process, also if that is killed.
+//! It is in memory, and mounted in a folder. That takes the right to mount: [`prepare`] gives it to
+//! a process by starting its program again in a mount namespace. The mounts of a namespace end with
+//! its last process, also if that is killed.
 
 use std::convert::Infallible;
 use std::ffi::CString;
@@ -21,7 +22,8 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use super::Target;
 use crate::plan::{FaultKind, Plan, PlanError};
 
-/// Room for the files of a run and for those that were replaced, with a write-ahead log of 4 MiB each.
+/// Room for the files of a run and for those that were replaced, with a write-ahead log of 4 MiB
+/// each.
 const BYTES: u64 = 32 * 1024 * 1024;
 /// A file system in memory has no smaller parts.
 const PAGE: u64 = 4_096;
@@ -117,8 +119,9 @@ fn keep_full(filler: &File, stopped: &Receiver<Infallible>) {
     }
 }
 
-/// Makes this process one that may mount file systems, if a fault of that store needs one: starts its program again, in a
-/// mount namespace. Returns if there is no need, or the machine has no such namespaces.
+/// Makes this process one that may mount file systems, if a fault of that store needs one: starts
+/// its program again, in a mount namespace. Returns if there is no need, or the machine has no such
+/// namespaces.
 pub(super) fn prepare(target: Target) {
     if std::env::var_os(STARTED_AGAIN).is_some() || target != Target::Sqlite {
         return;

@@ -1,4 +1,5 @@
-//! The network between a node and the store: a proxy for each server, and the faults that are active on all of them.
+//! The network between a node and the store: a proxy for each server, and the faults that are
+//! active on all of them.
 
 use std::cmp::Reverse;
 use std::io;
@@ -16,8 +17,8 @@ use crate::plan::{FaultKind, LinkFault, LinksFault, What};
 pub(super) struct Link {
     entrance: Entrance,
     proxies: Vec<Proxy>,
-    /// Networks of earlier lives of the machine, which lost power: the servers do not learn that their connections have
-    /// ended.
+    /// Networks of earlier lives of the machine, which lost power: the servers do not learn that
+    /// their connections have ended.
     silent: Vec<Proxy>,
     faults: Vec<Active>,
 }
@@ -25,7 +26,8 @@ pub(super) struct Link {
 struct Active {
     kind: FaultKind,
     what: What,
-    /// The proxies' count of affected data when the fault began; `None` once the fault has had an effect.
+    /// The proxies' count of affected data when the fault began; `None` once the fault has had an
+    /// effect.
     withheld: Option<u64>,
 }
 
@@ -98,7 +100,8 @@ impl Link {
         self.proxies.iter().map(one).sum::<usize>() > 0
     }
 
-    /// The machine loses power: its connections stay open at the server, and its next life has new ones.
+    /// The machine loses power: its connections stay open at the server, and its next life has new
+    /// ones.
     pub(super) async fn loses_power(&mut self) -> io::Result<()> {
         for proxy in &self.proxies {
             proxy.set(Flow::Hold);

@@ -19,8 +19,8 @@ pub(super) struct Machine {
     told: UnboundedSender<Told>,
     /// Whether the process has sent a request: it has opened by then what it can't start without.
     has_asked: bool,
-    /// The faults that leave it no descriptors: when each began, and how many connections had been made before. `None`
-    /// for one that began while it was starting.
+    /// The faults that leave it no descriptors: when each began, and how many connections had been
+    /// made before. `None` for one that began while it was starting.
     without_descriptors: Vec<Option<(SimTime, u64)>>,
     /// When a request failed last.
     pub(super) failed: SimTime,
@@ -107,8 +107,8 @@ impl Machine {
         self.unanswered.push((id, at));
     }
 
-    /// The process can open nothing more from now on, and its connections break. Does nothing to one that is starting,
-    /// which would end.
+    /// The process can open nothing more from now on, and its connections break. Does nothing to
+    /// one that is starting, which would end.
     pub(super) fn takes_descriptors(&mut self, now: SimTime) {
         let subject = self.subject.as_ref().filter(|_| self.has_asked);
         self.without_descriptors.push(subject.map(|_| (now, self.link.connections())));
@@ -118,7 +118,8 @@ impl Machine {
         }
     }
 
-    /// Returns whether the process missed them: a request has failed meanwhile, and no connection was made.
+    /// Returns whether the process missed them: a request has failed meanwhile, and no connection
+    /// was made.
     pub(super) fn gives_descriptors(&mut self) -> bool {
         let missed = self.without_descriptors.pop().flatten();
         let was_missed = missed.is_some_and(|(began, connections)| {

@@ -1,17 +1,19 @@
 //! The engine of real processes and a real server: nothing is simulated but clocks.
 //!
-//! Each candidate is a process of its own, built on the public interface of the library: this program, started again
-//! with the argument [`ARGUMENT`]. Between each of them and the store's server is a proxy, which carries out the faults
-//! of the network. Processes are paused and killed by signals, and so is the server. Leaders write to a resource, another
-//! server, by the shipped fence and without it.
+//! Each candidate is a process of its own, built on the public interface of the library: this
+//! program, started again with the argument [`ARGUMENT`]. Between each of them and the store's
+//! server is a proxy, which carries out the faults of the network. Processes are paused and killed
+//! by signals, and so is the server. Leaders write to a resource, another server, by the shipped
+//! fence and without it.
 //!
-//! True time is the boot clock of the machine. Each event has the time at which its process recorded it, and a lead has
-//! the times of the first and the last answer of `is_leader()` that showed it: it is never reported longer than it was.
-//! The store's steps come from the server itself.
+//! True time is the boot clock of the machine. Each event has the time at which its process
+//! recorded it, and a lead has the times of the first and the last answer of `is_leader()` that
+//! showed it: it is never reported longer than it was. The store's steps come from the server
+//! itself.
 //!
-//! Not guaranteed: that a plan gives the same run twice. Faults begin at their times or points, but the machine decides
-//! what else happens meanwhile. Not tried: faults of the machine itself; a plan with one is
-//! refused by name.
+//! Not guaranteed: that a plan gives the same run twice. Faults begin at their times or points, but
+//! the machine decides what else happens meanwhile. Not tried: faults of the machine itself; a plan
+//! with one is refused by name.
 
 mod candidate;
 mod clock;
@@ -51,7 +53,8 @@ use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan};
 use crate::trace::{Entry, Who};
 
-/// The tolerance of deadlines: processes and the network of a busy machine are that late at each step of the way.
+/// The tolerance of deadlines: processes and the network of a busy machine are that late at each
+/// step of the way.
 pub const TICK: Duration = Duration::from_millis(25);
 
 /// What a run is told by its processes and its server.
@@ -73,8 +76,8 @@ enum Told {
     Server(ServerReport),
 }
 
-/// Makes this process one that can carry out all plans on that store, before it has started any thread: it may start its
-/// program again, with the same arguments, and not return.
+/// Makes this process one that can carry out all plans on that store, before it has started any
+/// thread: it may start its program again, with the same arguments, and not return.
 pub fn prepare(target: Target) {
     disk::prepare(target);
 }
@@ -87,7 +90,8 @@ pub fn run(target: Target, plan: &Plan, judging: Judging<'_>) -> Result<Outcome,
     carry_out(target, plan, judging, None)
 }
 
-/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
+/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
+/// be missing.
 ///
 /// # Errors
 /// As those of [`run`].

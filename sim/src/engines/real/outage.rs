@@ -10,14 +10,14 @@ pub(super) struct Outage {
     pub(super) loses: bool,
     /// The crashes that have kept it down, and do so no longer: others still do.
     ended: Vec<Strike>,
-    /// The faults that are over once it has started, or follows the new primary: those of each such order, in the order
-    /// in which the server's thread carries them out.
+    /// The faults that are over once it has started, or follows the new primary: those of each such
+    /// order, in the order in which the server's thread carries them out.
     pub(super) over: VecDeque<Vec<Strike>>,
 }
 
 impl Outage {
-    /// A crash keeps the server down no longer. Returns whether the next one starts with the data, if `is_last` says that
-    /// no other crash is under way.
+    /// A crash keeps the server down no longer. Returns whether the next one starts with the data,
+    /// if `is_last` says that no other crash is under way.
     pub(super) fn lets_it_start(&mut self, strike: Strike, is_last: bool) -> Option<bool> {
         self.ended.push(strike);
         is_last.then(|| {
@@ -26,7 +26,8 @@ impl Outage {
         })
     }
 
-    /// The server has started, or follows the new primary. Returns the faults that are over with that.
+    /// The server has started, or follows the new primary. Returns the faults that are over with
+    /// that.
     pub(super) fn is_back(&mut self) -> Vec<Strike> {
         self.over.pop_front().unwrap_or_default()
     }
@@ -37,7 +38,8 @@ mod tests {
     use super::*;
     use crate::plan::{FaultKind, StoreFault, What};
 
-    /// A server that is slow to follow its new primary has not started yet: the start waits behind it.
+    /// A server that is slow to follow its new primary has not started yet: the start waits behind
+    /// it.
     #[test]
     fn each_order_ends_its_own_faults() {
         let strike = |index, kind, what| Strike { index, kind, what, node: None };

@@ -1,5 +1,5 @@
-//! What the engine and a candidate's process tell each other, a line of JSON each, over the process's standard input and
-//! output.
+//! What the engine and a candidate's process tell each other, a line of JSON each, over the
+//! process's standard input and output.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,8 @@ impl Place {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Access {
-    /// The authority that has signed their certificates, in PEM, if candidates encrypt their connections to them.
+    /// The authority that has signed their certificates, in PEM, if candidates encrypt their
+    /// connections to them.
     pub(super) authority: Option<String>,
     /// By which candidates log in, where that is no password.
     pub(super) token: Option<String>,
@@ -73,7 +74,8 @@ pub(super) struct Brief {
     /// By how much earlier faults have put the clock of this node forward, in milliseconds.
     pub(super) stepped_ms: i64,
     pub(super) work: Work,
-    /// The points at which a fault of this run may wait. The process passes all others without asking.
+    /// The points at which a fault of this run may wait. The process passes all others without
+    /// asking.
     pub(super) points: Vec<Point>,
 }
 

@@ -1,5 +1,5 @@
-//! Plans that this engine can't carry out. They are refused before the run, with a reason, and no fault is silently
-//! left out.
+//! Plans that this engine can't carry out. They are refused before the run, with a reason, and no
+//! fault is silently left out.
 
 use super::Target;
 use crate::plan::{

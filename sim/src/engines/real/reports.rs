@@ -99,7 +99,8 @@ impl Run<'_> {
         life.has_ended = true;
         if let Some((_, at)) = life.leads.take() {
             let is_recent = |killed: SimTime| killed.since(at) <= REPORTED_WITHIN;
-            // A leader that was killed led until then. Of any other it is known only up to its last answer.
+            // A leader that was killed led until then. Of any other it is known only up to its last
+            // answer.
             if life.gives_up || !life.killed_at.is_some_and(is_recent) {
                 self.entries.push(Entry { at, event: Event::LeadsNoMore { who } });
             }

@@ -1,7 +1,8 @@
-//! Stalls of the machine: times in which a process got no processor, or the disk was not written, though no fault of the
-//! plan was the reason.
+//! Stalls of the machine: times in which a process got no processor, or the disk was not written,
+//! though no fault of the plan was the reason.
 //!
-//! A stall is a pause that nobody ordered. Promises that rest on prompt processes are not judged from its beginning on.
+//! A stall is a pause that nobody ordered. Promises that rest on prompt processes are not judged
+//! from its beginning on.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -61,8 +62,8 @@ impl Stalls {
         self.nodes.push((node, from, until));
     }
 
-    /// The stalls that no pause of the plan explains, as events at their beginnings. A write that took longer than the
-    /// plan says was stalled as well.
+    /// The stalls that no pause of the plan explains, as events at their beginnings. A write that
+    /// took longer than the plan says was stalled as well.
     pub(super) fn unexplained(
         &self,
         entries: &[Entry],

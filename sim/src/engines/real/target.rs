@@ -10,7 +10,8 @@ use crate::plan::{Act, Backend, Shows};
 
 /// The election timeout of an etcd member that is alone, in milliseconds.
 const ALONE_MS: u64 = 100;
-/// The same of members that elect one of them: no shorter, because a busy machine keeps one from its heartbeats.
+/// The same of members that elect one of them: no shorter, because a busy machine keeps one from
+/// its heartbeats.
 const TOGETHER_MS: u64 = 300;
 
 /// A real store.
@@ -37,8 +38,9 @@ pub enum Target {
     Sqlite,
 }
 
-/// What these processes do not do, or can't show: they neither look for the leader nor wait for a cancellation token,
-/// and a lead is known up to the last answer before a request to resign, not up to the request.
+/// What these processes do not do, or can't show: they neither look for the leader nor wait for a
+/// cancellation token, and a lead is known up to the last answer before a request to resign, not up
+/// to the request.
 const OF_PROCESSES: &[PropertyName] =
     &[PropertyName::LOOKS_WITHIN, PropertyName::TOLD_OF_THE_END, PropertyName::RESIGNED_AT_ONCE];
 
@@ -50,7 +52,8 @@ const OF_CHANGES: &[PropertyName] = &[
     PropertyName::LINEARIZABLE,
 ];
 
-/// The same for a store that does not show renewals either: a lease that is renewed looks like one that is not.
+/// The same for a store that does not show renewals either: a lease that is renewed looks like one
+/// that is not.
 const OF_TENURES: &[PropertyName] = &[
     PropertyName::LOOKS_WITHIN,
     PropertyName::TOLD_OF_THE_END,

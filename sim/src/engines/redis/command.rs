@@ -126,8 +126,8 @@ pub(super) fn admit(
     Ok(command)
 }
 
-/// Runs a command for a script. The script's own admission replaces the session's checks. A script that has written may
-/// complete, also without memory.
+/// Runs a command for a script. The script's own admission replaces the session's checks. A script
+/// that has written may complete, also without memory.
 pub(super) fn run_from_script(call: &mut Call<'_>, is_exempt: &mut bool) -> Answer {
     let command = look_up(call.args).map_err(|refusal| match refusal {
         Refusal::Arity(_) => Refusal::ArityFromScript,

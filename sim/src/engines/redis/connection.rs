@@ -16,8 +16,8 @@ use super::{Executed, Redis};
 #[derive(Default)]
 struct Input {
     bytes: BytesMut,
-    /// The peer has closed its side. The input before that is still executed, as it would be from the kernel's buffers:
-    /// tests look for late requests of candidates that have left.
+    /// The peer has closed its side. The input before that is still executed, as it would be from
+    /// the kernel's buffers: tests look for late requests of candidates that have left.
     ended: bool,
 }
 
@@ -123,8 +123,8 @@ impl Drop for Open<'_> {
     }
 }
 
-/// The next command, if it is complete. Commands are arrays of bulk strings; Redis's inline form, for use with telnet,
-/// is refused.
+/// The next command, if it is complete. Commands are arrays of bulk strings; Redis's inline form,
+/// for use with telnet, is refused.
 fn take_command(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, Reply> {
     let refuse = || {
         Reply::Error(Bytes::from_static(b"ERR Protocol error: expected an array of bulk strings"))

@@ -12,8 +12,8 @@ pub(super) enum Header {
 }
 
 impl Header {
-    /// Reads the first line, and returns the text after it. The line break stays, so that line numbers do not change.
-    /// Of the flags that Redis knows, only `allow-oom` is known here.
+    /// Reads the first line, and returns the text after it. The line break stays, so that line
+    /// numbers do not change. Of the flags that Redis knows, only `allow-oom` is known here.
     pub(super) fn split(text: &[u8]) -> Result<(Self, &[u8]), Refusal> {
         if !text.starts_with(b"#!") {
             return Ok((Self::None, text));

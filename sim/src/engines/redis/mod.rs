@@ -1,13 +1,15 @@
 //! A simulated Redis: the wire protocol, the commands that tenure uses, and real Lua.
 //!
-//! The turmoil engine runs the real Lua scripts and the real client library against this server, in one thread, with a
-//! clock and an identity that the simulation controls. `tests/redis_differential.rs` checks that its answers are equal
-//! to those of Redis 7.0.15, byte for byte.
+//! The turmoil engine runs the real Lua scripts and the real client library against this server, in
+//! one thread, with a clock and an identity that the simulation controls.
+//! `tests/redis_differential.rs` checks that its answers are equal to those of Redis 7.0.15, byte
+//! for byte.
 //!
-//! Guaranteed: one command, or one script, at a time; the same inputs give the same bytes; no clock, randomness or
-//! thread but the caller's. Not modelled: expiry, eviction, persistence, replication, transactions, other databases
-//! than 0, commands not in `command.rs`, and the hash order of large hashes (fields come in the order of their first
-//! writing, as in Redis's small hashes). An unknown command is refused, so no missing command goes unnoticed.
+//! Guaranteed: one command, or one script, at a time; the same inputs give the same bytes; no
+//! clock, randomness or thread but the caller's. Not modelled: expiry, eviction, persistence,
+//! replication, transactions, other databases than 0, commands not in `command.rs`, and the hash
+//! order of large hashes (fields come in the order of their first writing, as in Redis's small
+//! hashes). An unknown command is refused, so no missing command goes unnoticed.
 
 mod call;
 mod command;
@@ -48,7 +50,8 @@ pub struct Settings {
     pub role: Role,
     /// The answer of INFO and CONFIG GET. Nothing is ever evicted.
     pub maxmemory_policy: String,
-    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that may need more memory.
+    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that
+    /// may need more memory.
     pub full: bool,
     /// The fields that INFO leaves out, as those of some servers that resemble Redis do.
     pub withheld: Vec<&'static str>,
@@ -108,8 +111,9 @@ impl Redis {
         Self { server, scripts, observers: Rc::default() }
     }
 
-    /// Serves one connection until the peer closes it, sends QUIT or garbage, or the server restarts.
-    /// `peer` names the connection to observers. Dropping the future closes the connection.
+    /// Serves one connection until the peer closes it, sends QUIT or garbage, or the server
+    /// restarts. `peer` names the connection to observers. Dropping the future closes the
+    /// connection.
     ///
     /// # Errors
     /// Those of the stream.
@@ -117,8 +121,9 @@ impl Redis {
         connection::serve(self, stream, peer).await
     }
 
-    /// Executes a command for the test itself: without connection, password or observer, and also while the server is
-    /// stalled. Maps are answered as maps (RESP3); a subscription gets no messages.
+    /// Executes a command for the test itself: without connection, password or observer, and also
+    /// while the server is stalled. Maps are answered as maps (RESP3); a subscription gets no
+    /// messages.
     pub fn execute(&self, args: &[&[u8]]) -> Reply {
         let args: Vec<Bytes> = args.iter().map(|arg| Bytes::copy_from_slice(arg)).collect();
         let key = self.server.borrow_mut().open_own_session();
@@ -144,8 +149,8 @@ impl Redis {
         self.server.borrow_mut().settings.full = on;
     }
 
-    /// While on, the commands of connections are neither executed nor answered. Their input, and the end of a
-    /// connection, is queued and handled afterwards.
+    /// While on, the commands of connections are neither executed nor answered. Their input, and
+    /// the end of a connection, is queued and handled afterwards.
     pub fn stall(&self, on: bool) {
         self.server.borrow_mut().stall(on);
     }
@@ -166,8 +171,8 @@ impl Redis {
         self.server.borrow_mut().keyspace.restore(snapshot);
     }
 
-    /// Calls `observer` after every command of a connection, before anything else is executed. It may call
-    /// [`execute`](Self::execute) to read the data.
+    /// Calls `observer` after every command of a connection, before anything else is executed. It
+    /// may call [`execute`](Self::execute) to read the data.
     pub fn observe(&self, observer: Box<dyn FnMut(&Executed<'_>)>) {
         self.observers.borrow_mut().push(observer);
     }

@@ -1,7 +1,7 @@
 //! The answers to commands, and their bytes in RESP2 and RESP3.
 //!
-//! The encoding is our own and not that of redis-protocol, whose RESP3 maps are hash maps: their order would change
-//! from run to run.
+//! The encoding is our own and not that of redis-protocol, whose RESP3 maps are hash maps: their
+//! order would change from run to run.
 
 use bytes::{BufMut, Bytes, BytesMut};
 

@@ -125,8 +125,8 @@ impl Server {
         self.sessions.values().for_each(|session| session.wake.notify_one());
     }
 
-    /// A process has one run id for its life. A data set's history has one replication id until another master takes it
-    /// over.
+    /// A process has one run id for its life. A data set's history has one replication id until
+    /// another master takes it over.
     fn take_identity(&mut self) {
         let Self { settings: Settings { seed, .. }, restarts, promotions, .. } = self;
         self.run_id = forty_hex_digits(&format!("run {seed} {restarts}"));

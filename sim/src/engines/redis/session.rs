@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use super::reply::{Protocol, Reply};
 
-/// Identifies a session for as long as the simulation runs. Clients see another id, which restarts with the server: a
-/// connection from before a restart must not use a later session.
+/// Identifies a session for as long as the simulation runs. Clients see another id, which restarts
+/// with the server: a connection from before a restart must not use a later session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionKey(pub(super) u64);
 

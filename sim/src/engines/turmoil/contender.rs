@@ -1,4 +1,5 @@
-//! The program of each node: the real driver and Redis adapter, over one connection, with a candidate in each election.
+//! The program of each node: the real driver and Redis adapter, over one connection, with a
+//! candidate in each election.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -43,7 +44,8 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
             spawn(seat.attend(candidate));
             continue;
         }
-        // The others begin while it runs, so that the requests of two elections have different numbers.
+        // The others begin while it runs, so that the requests of two elections have different
+        // numbers.
         let most = u64::try_from(config.ttl().as_millis()).unwrap_or(u64::MAX);
         let who = seat.node.who();
         let key = u64::from(who.life) << 40 | (who.node as u64) << 32 | election as u64;

@@ -96,8 +96,9 @@ impl Contest {
         present.find(|one| one.is_leader()).map(|one| one.node.index)
     }
 
-    /// Evaluates `is_leader()` of every candidate, paused ones included, and reports each change: the node, and the
-    /// event. `was_elected` says whether a node has reported an election since the last time.
+    /// Evaluates `is_leader()` of every candidate, paused ones included, and reports each change:
+    /// the node, and the event. `was_elected` says whether a node has reported an election since
+    /// the last time.
     pub(super) fn probe(
         &self,
         leaders: &mut Vec<Leader>,
@@ -111,8 +112,8 @@ impl Contest {
                 && was_elected(participant.node.index)
                 && participant.leads.is_some_and(|led| led != participant.token())
             {
-                // The token differs from that of the last tick: the candidate lost a lead and won another within one
-                // tick.
+                // The token differs from that of the last tick: the candidate lost a lead and won
+                // another within one tick.
                 participant.leads = None;
                 turned(participant.node.index, participant.turned());
             }

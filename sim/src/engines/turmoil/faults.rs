@@ -80,7 +80,8 @@ impl Faults {
         }
     }
 
-    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for them resume.
+    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for
+    /// them resume.
     pub(super) fn catch_up(&mut self, sim: &mut Sim<'_>) {
         self.advance(sim);
         self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
@@ -202,7 +203,8 @@ impl Faults {
         self.links.set(sim, node, &self.schedule.at(Some(node)));
     }
 
-    /// A candidate leaves for a while; or a service is asked to end, and killed if it has not by the end of the fault.
+    /// A candidate leaves for a while; or a service is asked to end, and killed if it has not by
+    /// the end of the fault.
     fn leave(&mut self, sim: &mut Sim<'_>, edge: Edge, node: usize) {
         match (&self.world.hosting, edge) {
             (None, Edge::Begin) => self.world.leave(node),

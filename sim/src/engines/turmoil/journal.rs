@@ -1,7 +1,7 @@
 //! The events of a tick, as each part of the engine reports them.
 //!
-//! A tick is one instant: at its end the engine writes its events into the trace, in the order in which they were
-//! reported.
+//! A tick is one instant: at its end the engine writes its events into the trace, in the order in
+//! which they were reported.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Requests in flight to resources outside of the processes. They land, whatever becomes of their sender.
+//! Requests in flight to resources outside of the processes. They land, whatever becomes of their
+//! sender.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -27,9 +28,11 @@ impl Landings {
         Self { journal, in_flight: Mutex::default() }
     }
 
-    /// That node's process sends a request, whose effect happens so much later. Completes with what the effect returns.
+    /// That node's process sends a request, whose effect happens so much later. Completes with what
+    /// the effect returns.
     ///
-    /// The request is [handed over](Node::sends) in the first poll. It lands, even if nothing polls again.
+    /// The request is [handed over](Node::sends) in the first poll. It lands, even if nothing polls
+    /// again.
     pub(super) async fn send<T: Send + 'static>(
         self: &Arc<Self>,
         node: &Node,
@@ -49,7 +52,8 @@ impl Landings {
         });
         match has_landed.await {
             Ok(result) => result,
-            // The effect has panicked, which ends the run; or the process has died before it was sent.
+            // The effect has panicked, which ends the run; or the process has died before it was
+            // sent.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,5 +1,6 @@
-//! The last bytes of a client that has left: a proxy or a kernel may deliver them long afterwards, while the client
-//! uses another connection. A held link can't do that, because it holds the new connection's messages too.
+//! The last bytes of a client that has left: a proxy or a kernel may deliver them long afterwards,
+//! while the client uses another connection. A held link can't do that, because it holds the new
+//! connection's messages too.
 
 use std::cell::Cell;
 use std::io;
@@ -50,7 +51,8 @@ impl Lag {
     }
 }
 
-/// A connection as the server reads it: bytes that arrive together with the client's end are delayed.
+/// A connection as the server reads it: bytes that arrive together with the client's end are
+/// delayed.
 pub(super) struct Late<S, N> {
     inner: S,
     lag: Lag,

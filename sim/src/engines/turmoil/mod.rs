@@ -1,12 +1,13 @@
-//! The engine that runs the real driver, Redis adapter and Lua scripts, over turmoil's simulated TCP.
+//! The engine that runs the real driver, Redis adapter and Lua scripts, over turmoil's simulated
+//! TCP.
 //!
-//! One run is one thread and one simulated network. True time belongs to the engine. It moves in ticks of a
-//! millisecond; all events of a tick happen at its end. No part of it reads a real clock, a real random number or the
-//! order of a hash map, so a plan has one trace.
+//! One run is one thread and one simulated network. True time belongs to the engine. It moves in
+//! ticks of a millisecond; all events of a tick happen at its end. No part of it reads a real
+//! clock, a real random number or the order of a hash map, so a plan has one trace.
 //!
-//! The usual sources of nondeterminism, and how they are removed: selects are biased; maps are ordered; holder ids and
-//! jitter are drawn from the plan's seed; the wall clock below tokens is the simulated server's; client-side timeouts,
-//! which would use tokio's clock, are disabled.
+//! The usual sources of nondeterminism, and how they are removed: selects are biased; maps are
+//! ordered; holder ids and jitter are drawn from the plan's seed; the wall clock below tokens is
+//! the simulated server's; client-side timeouts, which would use tokio's clock, are disabled.
 
 mod cancels;
 mod contender;
@@ -71,7 +72,8 @@ pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
     carry_out(plan, judging, &own_program(), None, None)
 }
 
-/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
+/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
+/// be missing.
 ///
 /// # Errors
 /// As those of [`run`].

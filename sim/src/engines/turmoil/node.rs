@@ -1,5 +1,5 @@
-//! One simulated machine as its program sees it: a clock with errors, a process that may be paused, connections that
-//! may break.
+//! One simulated machine as its program sees it: a clock with errors, a process that may be paused,
+//! connections that may break.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -128,7 +128,8 @@ impl Node {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// From now on no action of the dying process, such as a destructor, has an effect outside of it.
+    /// From now on no action of the dying process, such as a destructor, has an effect outside of
+    /// it.
     pub(super) fn die(&self) {
         self.alive.store(false, Ordering::Relaxed);
         self.forget_unsent();
@@ -227,13 +228,15 @@ impl Node {
         }
     }
 
-    /// Its process hands a request to the network, in the poll in which it has reached the point before that.
+    /// Its process hands a request to the network, in the poll in which it has reached the point
+    /// before that.
     ///
-    /// A pause at that point stops the process inside of the poll: no timer, cancellation or other task comes between
-    /// the end of the pause and the sending. A poll can't be stopped here, so it goes on at once, and its request leaves
-    /// at the end of the pause, before anything else of the process runs. The difference is not visible: what is
-    /// polled in the rest of this tick happens at the same instant as the beginning of the pause, as on another thread,
-    /// and whatever it sends waits behind this request.
+    /// A pause at that point stops the process inside of the poll: no timer, cancellation or other
+    /// task comes between the end of the pause and the sending. A poll can't be stopped here, so it
+    /// goes on at once, and its request leaves at the end of the pause, before anything else of the
+    /// process runs. The difference is not visible: what is polled in the rest of this tick happens
+    /// at the same instant as the beginning of the pause, as on another thread, and whatever it
+    /// sends waits behind this request.
     ///
     /// The request of a process that dies during the pause is never sent.
     pub(super) fn sends(&self, send: impl FnOnce() + Send + 'static) {

@@ -14,14 +14,15 @@ use super::world::World;
 use crate::engines::{EngineError, panics};
 use crate::plan::FaultKind;
 
-/// The program of each node. It is called once in each life, and continues in the tasks that it spawns.
+/// The program of each node. It is called once in each life, and continues in the tasks that it
+/// spawns.
 pub(super) type Program = Rc<dyn Fn(&Rc<World>, &Arc<Node>) -> turmoil::Result>;
 
-/// Spawns a task into the calling simulated process, in [`tokio::spawn`]'s place: the task is paused with its process,
-/// and ends when the process crashes. A panic in it fails the run.
+/// Spawns a task into the calling simulated process, in [`tokio::spawn`]'s place: the task is
+/// paused with its process, and ends when the process crashes. A panic in it fails the run.
 ///
-/// A task spawned by `tokio::spawn` itself is not paused and does not crash, so it ends the run with
-/// [`EngineError::Escaped`].
+/// A task spawned by `tokio::spawn` itself is not paused and does not crash, so it ends the run
+/// with [`EngineError::Escaped`].
 ///
 /// # Panics
 /// If called outside of a simulated process.
@@ -62,8 +63,8 @@ impl Drop for Life {
 struct Process {
     tasks: LocalSet,
     node: Arc<Node>,
-    /// The tasks on this machine that belong to no task set. Only the process can have spawned one, because turmoil
-    /// itself spawns tasks only for connections of a machine to itself.
+    /// The tasks on this machine that belong to no task set. Only the process can have spawned one,
+    /// because turmoil itself spawns tasks only for connections of a machine to itself.
     beside: RuntimeMetrics,
 }
 
@@ -76,8 +77,8 @@ impl Future for Process {
         if let Some(what) = panics::take() {
             self.node.panicked(what);
         }
-        // An escaped task is spawned while the process is polled, and can't complete before this check: both share one
-        // thread.
+        // An escaped task is spawned while the process is polled, and can't complete before this
+        // check: both share one thread.
         if self.beside.num_alive_tasks() > 0 {
             self.node.breaks(EngineError::Escaped { node: self.node.index });
         }

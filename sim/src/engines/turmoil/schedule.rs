@@ -1,7 +1,7 @@
 //! The schedule of a run's faults, shared by the engine and all processes.
 //!
-//! A fault begins exactly at the point at which its trigger fires: the process that has reached the point does nothing
-//! more until the engine, at the end of the tick, has carried the fault out.
+//! A fault begins exactly at the point at which its trigger fires: the process that has reached the
+//! point does nothing more until the engine, at the end of the tick, has carried the fault out.
 
 use std::sync::Mutex;
 
@@ -26,7 +26,8 @@ impl SharedSchedule {
 
     /// A node, or the store for it, has reached that point. Returns whether it has to wait there.
     pub(super) fn reached(&self, now: SimTime, point: Point, node: Option<usize>) -> bool {
-        // The kinds of requests can't be distinguished here, so triggers with a kind are refused before the run.
+        // The kinds of requests can't be distinguished here, so triggers with a kind are refused
+        // before the run.
         let fired = lock(&self.0).reached(now, point, node, None);
         fired.is_some_and(|fired| fired.comes_between)
     }

@@ -1,4 +1,5 @@
-//! The calls of the shipped scripts, in the terms of the trace: what was asked in which election, and what was answered.
+//! The calls of the shipped scripts, in the terms of the trace: what was asked in which election,
+//! and what was answered.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -46,7 +47,8 @@ impl Scripts {
         Self(known.collect())
     }
 
-    /// The requests of a command, one for each election that it names; `None` if it is no request of a candidate.
+    /// The requests of a command, one for each election that it names; `None` if it is no request
+    /// of a candidate.
     pub(super) fn read<'a>(&self, command: &'a [Bytes], reply: &Reply) -> Option<Vec<Call<'a>>> {
         let [name, sha, keys, rest @ ..] = command else { return None };
         if !name.eq_ignore_ascii_case(b"EVALSHA") || is_noscript(reply) {
@@ -95,7 +97,8 @@ impl Script {
         })
     }
 
-    /// The answer to one of the requests: most scripts answer with a list of answers, or with one refusal of all.
+    /// The answer to one of the requests: most scripts answer with a list of answers, or with one
+    /// refusal of all.
     fn answer_to(self, place: usize, reply: &Reply) -> Option<&Reply> {
         match (self, reply) {
             (Self::Acquire | Self::Look | Self::Renew, Reply::Array(replies))

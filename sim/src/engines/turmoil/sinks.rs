@@ -46,7 +46,8 @@ impl Sinks {
         sink::step(lock(&self.fences)[election], token, self.reads_first)
     }
 
-    /// Writes to both sinks, having checked the lead at `checked` in the same poll. Completes once the write has landed.
+    /// Writes to both sinks, having checked the lead at `checked` in the same poll. Completes once
+    /// the write has landed.
     pub(super) async fn write(
         &self,
         (node, election): (&Node, usize),

@@ -1,4 +1,5 @@
-//! The machine of the store: a simulated Redis behind simulated TCP, and its records after each script.
+//! The machine of the store: a simulated Redis behind simulated TCP, and its records after each
+//! script.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! A TCP connection of a simulated process: it is paused with the process, breaks when it is cut, and sends nothing
-//! once the process has crashed.
+//! A TCP connection of a simulated process: it is paused with the process, breaks when it is cut,
+//! and sends nothing once the process has crashed.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,8 @@ use super::wires::End;
 use crate::engines::node::NodeProcess;
 use crate::plan::{FaultKind, Point};
 
-/// The beginning of every request on the wire. Other commands of a client, such as HELLO, are not requests.
+/// The beginning of every request on the wire. Other commands of a client, such as HELLO, are not
+/// requests.
 const REQUEST: &[u8] = b"EVALSHA";
 
 pub(super) struct Stream {

@@ -1,4 +1,5 @@
-//! A candidate that takes part in an election: the recording of its events, its work, and how it hands over and leaves.
+//! A candidate that takes part in an election: the recording of its events, its work, and how it
+//! hands over and leaves.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,6 @@
-//! Bytes in flight between the nodes and the store, counted at both ends of each connection. A fault of a link has had
-//! an effect once bytes are overdue that were sent during it, and no other fault explains the delay.
+//! Bytes in flight between the nodes and the store, counted at both ends of each connection. A
+//! fault of a link has had an effect once bytes are overdue that were sent during it, and no other
+//! fault explains the delay.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -127,7 +128,8 @@ impl Wires {
         End { wires: Arc::clone(self), wire, sends }
     }
 
-    /// The fault during which a message is sent, if it is the only one of its link. It may be one that is not carried out.
+    /// The fault during which a message is sent, if it is the only one of its link. It may be one
+    /// that is not carried out.
     fn under(&self, node: usize, way: Way) -> Option<FaultKind> {
         let delays =
             |strike: &&Strike| strike.node == Some(node) && ways(strike.what).contains(&way);

@@ -1,4 +1,5 @@
-//! The shared state of the engine and all processes of a run: the trace, the sinks, and the elections.
+//! The shared state of the engine and all processes of a run: the trace, the sinks, and the
+//! elections.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,13 +11,14 @@ use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// The longest true time for which two running nodes answered at once that they lead. A paused process
-    /// does not answer.
+    /// The longest true time for which two running nodes answered at once that they lead. A paused
+    /// process does not answer.
     pub overlap: Duration,
-    /// The longest true time, after the start of the run had settled, for which no running node answered that it leads.
+    /// The longest true time, after the start of the run had settled, for which no running node
+    /// answered that it leads.
     pub vacancy: Duration,
-    /// Writes of an older tenure that arrived after one of a newer: a sink that checks no tokens accepts
-    /// them.
+    /// Writes of an older tenure that arrived after one of a newer: a sink that checks no tokens
+    /// accepts them.
     pub stale: u64,
     /// Those of these writes that a sink that checks tokens has accepted.
     pub stale_fenced: u64,

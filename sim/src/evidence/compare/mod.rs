@@ -1,11 +1,12 @@
 //! A comparison of tenure with the algorithms in common use, on the same plans.
 //!
 //! Every [`Contender`] runs every [`Scenario`], with the same seeds: the same times, cluster sizes,
-//! latencies and clocks. The comparison is about what a user notices: whether two nodes answered at once that they
-//! lead, whether a write of an older tenure was accepted after one of a newer, and the time without a leader.
+//! latencies and clocks. The comparison is about what a user notices: whether two nodes answered at
+//! once that they lead, whether a write of an older tenure was accepted after one of a newer, and
+//! the time without a leader.
 //!
-//! Not compared: the libraries themselves. They were measured elsewhere; `docs/comparison.md` says how
-//! close their models come.
+//! Not compared: the libraries themselves. They were measured elsewhere; `docs/comparison.md` says
+//! how close their models come.
 
 mod contender;
 mod measured;

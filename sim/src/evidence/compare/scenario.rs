@@ -16,8 +16,8 @@ use crate::plan::{
 
 /// The TTL with which the libraries were measured: renewed every second, retried every half second.
 const TTL_MS: u64 = 3_000;
-/// The TTLs after which tenure's first leader has waited out the quarantine of a store that it has never
-/// seen, and the timers of all nodes are out of step.
+/// The TTLs after which tenure's first leader has waited out the quarantine of a store that it has
+/// never seen, and the timers of all nodes are out of step.
 pub(super) const SETTLED_TTLS: u64 = 2;
 /// The largest error of the clocks' rates where they drift.
 const DRIFT_PPM: u64 = 10_000;
@@ -128,7 +128,8 @@ impl Scenario {
             }
             Self::StoreLoss => stage.now(1, What::Store(StoreFault::StoreLoss)),
             Self::LateGrant => {
-                // The leader leaves, and comes back soon, so that there is a candidate to take over.
+                // The leader leaves, and comes back soon, so that there is a candidate to take
+                // over.
                 stage.now(ttl_ms, ProcessFault::Leave.at(node));
                 let for_ms = stage.draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
                 stage.next(Point::Grant, for_ms, LinkFault::Hold.at(node));
@@ -149,10 +150,11 @@ impl Scenario {
     }
 }
 
-/// That number of nodes with the default settings of that TTL, and timers that fire at different times.
+/// That number of nodes with the default settings of that TTL, and timers that fire at different
+/// times.
 ///
-/// Leaders write every tenth of a second, and end at once when their tenure does: a handover measures the
-/// election, not the work.
+/// Leaders write every tenth of a second, and end at once when their tenure does: a handover
+/// measures the election, not the work.
 fn healthy(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
     let invalid = |why: ConfigError| PlanError::Settings { node: 0, why: why.into() };
     let ttl = Duration::from_millis(ttl_ms);
@@ -172,8 +174,8 @@ fn healthy(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, Eng
         work: Work { every_ms: 100, takes_us: 100, reads_first: false },
         ..Plan::quiet(seed, settings, (0..nodes).map(node).collect())
     };
-    // All nodes start at once, and would send all their requests at once: each is paused for a moment around its
-    // first renewal.
+    // All nodes start at once, and would send all their requests at once: each is paused for a
+    // moment around its first renewal.
     let interval = settings.renew_interval_ms;
     for node in 0..plan.nodes.len() {
         let late = Draw::new(seed, "compare step", node as u64).within(1..=interval);

@@ -22,8 +22,8 @@ pub struct Cell {
     pub overlap: Option<Spread>,
     /// The longest time without a leader of each run.
     pub vacancy: Option<Spread>,
-    /// Writes of an older tenure that were accepted after one of a newer: for tenure, which has tokens, by the sink
-    /// that checks them; for the others, by the sink that does not.
+    /// Writes of an older tenure that were accepted after one of a newer: for tenure, which has
+    /// tokens, by the sink that checks them; for the others, by the sink that does not.
     pub stale_accepted: u64,
     /// Stale writes that were refused; `None` without tokens.
     pub stale_refused: Option<u64>,

@@ -1,19 +1,20 @@
 //! Controls beyond A2: clocks whose error exceeds the drift bound.
 //!
-//! All of them make a claim outlive a watch of its lease, and nothing else: the store still keeps its contract,
-//! so tokens increase, and a resource that checks them is not misled.
+//! All of them make a claim outlive a watch of its lease, and nothing else: the store still keeps
+//! its contract, so tokens increase, and a resource that checks them is not misled.
 
 use super::{Control, Stage};
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
 use crate::plan::{Assumption, ClockFault, LinkFault, NodePlan, ProcessFault, Settings};
 
-/// Properties that two leaders at once break too, if the new leader's clock is wrong: work of the first one still drains,
-/// and both write in any order.
+/// Properties that two leaders at once break too, if the new leader's clock is wrong: work of the
+/// first one still drains, and both write in any order.
 const TWO_LEADERS: &[PropertyName] =
     &[PropertyName::DRAINED_BEFORE_THE_NEXT, PropertyName::UNFENCED_IN_ORDER];
 
-/// The same properties if the leader's clock is wrong: its work also drains too long, and it renews too late.
+/// The same properties if the leader's clock is wrong: its work also drains too long, and it renews
+/// too late.
 const OVERSTAYS: &[PropertyName] = &[
     PropertyName::MARGIN_KEPT,
     PropertyName::FAIL_CLOSED,
@@ -34,8 +35,8 @@ pub(super) const DRIFT: Control = Control {
         let least = frontier_ppm(&stage.plan.settings);
         let rate =
             stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
-        // One candidate's clock is as fast as the others' are slow. It joins when another one leads, and looks often, so
-        // that it is soon told of a renewal.
+        // One candidate's clock is as fast as the others' are slow. It joins when another one
+        // leads, and looks often, so that it is soon told of a renewal.
         stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
         let often = Settings { poll_bound_ms: stage.ttl_ms() / 200, ..stage.plan.settings };
         stage.plan.nodes[0] =
@@ -48,9 +49,9 @@ pub(super) const DRIFT: Control = Control {
     },
 };
 
-/// The rate, in ppm, at which a claim lasts as long as its lease if the leader is slow by it
-/// and a waiting candidate fast by it: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the TTL.
-/// Without a stop margin this is the drift bound itself.
+/// The rate, in ppm, at which a claim lasts as long as its lease if the leader is slow by it and a
+/// waiting candidate fast by it: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the
+/// TTL. Without a stop margin this is the drift bound itself.
 fn frontier_ppm(settings: &Settings) -> u64 {
     let rho = u64::from(settings.drift_ppm);
     let countable = PPM * (PPM - rho) / (PPM + rho);
@@ -142,7 +143,8 @@ pub(super) const VM_RESTORE: Control = Control {
         PropertyName::DRAINS_WITHIN_BOUNDS,
         PropertyName::UNFENCED_IN_ORDER,
         PropertyName::RENEWS_IN_TIME,
-        // The process has forgotten that its tenure is over: it leads under it again, and ends it again.
+        // The process has forgotten that its tenure is over: it leads under it again, and ends it
+        // again.
         PropertyName::NO_RESURRECTION,
         PropertyName::ONE_STEP_DOWN_PER_ELECTION,
     ],

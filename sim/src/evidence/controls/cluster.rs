@@ -1,5 +1,6 @@
-//! The common part of the plans of all controls: a cluster of some size, some valid settings, and times without
-//! faults before and after the control's own, so that no other fault can be the cause.
+//! The common part of the plans of all controls: a cluster of some size, some valid settings, and
+//! times without faults before and after the control's own, so that no other fault can be the
+//! cause.
 
 use crate::evidence::stage::Stage;
 use crate::plan::draw::Draw;
@@ -12,7 +13,8 @@ const SPREAD: u64 = 3;
 /// The time at which all faults and their consequences are over, in TTLs.
 const QUIET_AGAIN: u64 = 24;
 
-/// A cluster without faults. The control's name keys the random draws, so that controls don't share their runs.
+/// A cluster without faults. The control's name keys the random draws, so that controls don't share
+/// their runs.
 pub(super) fn healthy(control: &str, seed: u64) -> Stage {
     let mut draw = Draw::new(seed, control, 0);
     let settings = settings(&mut draw);

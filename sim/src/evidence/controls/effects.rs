@@ -1,8 +1,8 @@
 //! Controls beyond prompt effects: a check of leadership can't bound the time after it.
 //!
-//! There is never more than one leader here, and every property about leads and leases holds; only the
-//! writes come too late. A resource that checks tokens refuses them, if it has seen the newer token by then:
-//! a new leader's reads are safe only once it has taken the resource over.
+//! There is never more than one leader here, and every property about leads and leases holds; only
+//! the writes come too late. A resource that checks tokens refuses them, if it has seen the newer
+//! token by then: a new leader's reads are safe only once it has taken the resource over.
 
 use super::{Control, Stage};
 use crate::judge::properties::PropertyName;

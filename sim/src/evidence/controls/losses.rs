@@ -27,10 +27,12 @@ pub(super) const UNDECLARED_TTL: Control = Control {
     beyond: &[Assumption::LossIsFinal],
     // Each of the others waits for its own quarantine.
     must_break: &[PropertyName::SINGLE_LEADER],
-    // Both leaders write, in any order; and if the first one steps down, its work drains while the next leads.
+    // Both leaders write, in any order; and if the first one steps down, its work drains while the
+    // next leads.
     may_break: &[PropertyName::UNFENCED_IN_ORDER, PropertyName::DRAINED_BEFORE_THE_NEXT],
     faults: |stage| {
-        // A candidate that has seen the leader's record, or was refused because of it, knows the longer TTL.
+        // A candidate that has seen the leader's record, or was refused because of it, knows the
+        // longer TTL.
         let short = stage.plan.settings.in_parts(5);
         for node in &mut stage.plan.nodes[1..] {
             node.settings = Some(short);
@@ -86,9 +88,9 @@ fn outage_ms(stage: &mut Stage) -> u64 {
     stage.draw.within(1..=most)
 }
 
-/// A candidate that knows an earlier tenure proves to the store that it lost data, and its token is a lower bound for
-/// the next one. So only candidates that know none may ask: the leader is cut off, and the others are
-/// down from before the first grant until after the loss.
+/// A candidate that knows an earlier tenure proves to the store that it lost data, and its token is
+/// a lower bound for the next one. So only candidates that know none may ask: the leader is cut
+/// off, and the others are down from before the first grant until after the loss.
 fn only_strangers_ask(stage: &mut Stage, outage_ms: u64) {
     let (loss_ms, ttl_ms) = (stage.at_ms, stage.ttl_ms());
     let for_ms = stage.ttls(2, 3);

@@ -1,13 +1,14 @@
 //! Controls: plans that break an assumption must break the promise that rests on it, and no other.
 //!
-//! A campaign that finds nothing proves little by itself: its judge may miss violations, or the promise may be
-//! kept for another reason than the assumed one. A control is the counter-check. Its plans break the
-//! assumptions that it names and are otherwise as harmless as possible; every property is judged
-//! nevertheless. Each property in `must_break` has to be violated in at least one run, and all properties that the
-//! control does not name have to hold in every run.
+//! A campaign that finds nothing proves little by itself: its judge may miss violations, or the
+//! promise may be kept for another reason than the assumed one. A control is the counter-check. Its
+//! plans break the assumptions that it names and are otherwise as harmless as possible; every
+//! property is judged nevertheless. Each property in `must_break` has to be violated in at least
+//! one run, and all properties that the control does not name have to hold in every run.
 //!
-//! Not guaranteed: that each single plan breaks the properties that it should. Chance decides which candidate leads and
-//! when requests are sent; the report says in how many runs each property broke.
+//! Not guaranteed: that each single plan breaks the properties that it should. Chance decides which
+//! candidate leads and when requests are sent; the report says in how many runs each property
+//! broke.
 
 mod clocks;
 mod cluster;

@@ -46,12 +46,14 @@ pub struct Broken {
 pub enum Verdict {
     /// All properties that must be violated were, and all that must hold did.
     Ok,
-    /// A property that must be violated held in every run: the plans are too harmless, or the judge misses violations.
+    /// A property that must be violated held in every run: the plans are too harmless, or the judge
+    /// misses violations.
     NothingBroke {
         /// The properties that held.
         missing: Vec<PropertyName>,
     },
-    /// A property was violated that does not rest on the broken assumptions. Takes precedence over `NothingBroke`.
+    /// A property was violated that does not rest on the broken assumptions. Takes precedence over
+    /// `NothingBroke`.
     BrokeTooMuch {
         /// The violated properties.
         unexpected: Vec<Unexpected>,

@@ -54,8 +54,8 @@ pub enum ControlError {
 /// The report depends on the control, the first seed and the number of runs alone.
 ///
 /// # Errors
-/// If a plan breaks other assumptions than the control says, or a run does not complete. There is no report
-/// then.
+/// If a plan breaks other assumptions than the control says, or a run does not complete. There is
+/// no report then.
 pub fn run(control: &Control, seed: u64, runs: u64, jobs: usize) -> Result<Report, ControlError> {
     let add = |tally: &mut Tally, number| one(control, seed.wrapping_add(number), tally);
     let tally = pool::try_fold(jobs, runs, Tally::default, add, Tally::absorb)?;

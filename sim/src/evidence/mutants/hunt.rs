@@ -1,5 +1,5 @@
-//! The hunt within a mutated simulator: it finds failing properties with their first seeds, and conditions that
-//! are never met.
+//! The hunt within a mutated simulator: it finds failing properties with their first seeds, and
+//! conditions that are never met.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ use crate::plan::{FaultKind, Scope, swarm};
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
 
-/// The number of seeds of the model engine that meet every condition, if all kinds of faults are drawn: among a
-/// million seeds, no condition needed more than 318.
+/// The number of seeds of the model engine that meet every condition, if all kinds of faults are
+/// drawn: among a million seeds, no condition needed more than 318.
 const MEET_ALL: u64 = 10_000;
 
 /// The settings of a hunt.
@@ -44,7 +44,8 @@ pub enum Ground {
         /// The kinds of faults that may be drawn.
         faults: Vec<FaultKind>,
     },
-    /// Runs of the model engine, judged by an [audit](audited) of what their processes would have logged.
+    /// Runs of the model engine, judged by an [audit](audited) of what their processes would have
+    /// logged.
     Audits,
 }
 
@@ -76,11 +77,11 @@ pub struct Sighting {
 }
 
 impl Hunt {
-    /// Runs seeds in order until all wanted failures have been seen, and writes each sighting at once:
-    /// a mutant may hang, and earlier sightings count. Gives the number of runs.
+    /// Runs seeds in order until all wanted failures have been seen, and writes each sighting at
+    /// once: a mutant may hang, and earlier sightings count. Gives the number of runs.
     ///
-    /// A later sighting of the same kind is written only if its seed is lower. All seeds below the last one
-    /// that counts are run, so the lowest seeds do not depend on the number of threads.
+    /// A later sighting of the same kind is written only if its seed is lower. All seeds below the
+    /// last one that counts are run, so the lowest seeds do not depend on the number of threads.
     ///
     /// # Errors
     /// If a sighting can't be written.
@@ -127,8 +128,8 @@ impl Hunt {
         log.result.map(|()| runs)
     }
 
-    /// The conditions that an unchanged simulator meets in this hunt: those that the hunt waits for, and all of the model
-    /// engine if its runs are many.
+    /// The conditions that an unchanged simulator meets in this hunt: those that the hunt waits
+    /// for, and all of the model engine if its runs are many.
     fn must_be_met(&self) -> impl Iterator<Item = &'static str> {
         let (is_awaited, scope) = match &self.ground {
             Ground::Runs { engine: Engine::Model, faults } => {

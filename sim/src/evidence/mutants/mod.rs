@@ -1,9 +1,10 @@
 //! Mutants: wrong edits of the sources, one at a time, which the properties must catch.
 //!
 //! A campaign that finds nothing proves little if it could find nothing. A mutant is a bug that was
-//! made before, in some library or in a draft of this one, or could be made: exact snippets of the sources
-//! and their replacements. The sources are copied, the snippets replaced, the simulator built
-//! from the copy, and seeds are run until every property that guards against the bug has failed.
+//! made before, in some library or in a draft of this one, or could be made: exact snippets of the
+//! sources and their replacements. The sources are copied, the snippets replaced, the simulator
+//! built from the copy, and seeds are run until every property that guards against the bug has
+//! failed.
 //!
 //! Guaranteed: a snippet that is not in its file exactly once is an error, and so is a mutant
 //! that can't be built; the sources themselves are only read.
@@ -46,8 +47,8 @@ pub struct Mutant {
     pub edits: &'static [Edit],
     /// The engines in which it must be caught.
     pub shows: Shows,
-    /// The [guards] that must catch it, in each of these engines. In an audit and on real servers others may:
-    /// [`chase_in`](Self::chase_in) names them.
+    /// The [guards] that must catch it, in each of these engines. In an audit and on real servers
+    /// others may: [`chase_in`](Self::chase_in) names them.
     pub caught_by: &'static [&'static str],
 }
 
@@ -64,10 +65,11 @@ pub struct Edit {
 
 /// The engines in which a mutant must be caught.
 ///
-/// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
-/// among all kinds of faults. Turmoil runs all shipped code, but its store is Redis and not the
-/// contract; and it is slow, so the kinds of faults to try are named here, separated by commas. The overload
-/// engine runs the driver with hundreds of elections. Some bugs show only where a store is real.
+/// The model engine runs the state machine and the store contract alone, and fast: it has to find
+/// bugs among all kinds of faults. Turmoil runs all shipped code, but its store is Redis and not
+/// the contract; and it is slow, so the kinds of faults to try are named here, separated by commas.
+/// The overload engine runs the driver with hundreds of elections. Some bugs show only where a
+/// store is real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "see above")]
 pub enum Shows {
@@ -92,15 +94,16 @@ pub struct OnServers {
 pub struct Chase {
     /// The store, if it is a real one.
     pub store: Option<&'static str>,
-    /// The kinds of faults to try, separated by commas; all kinds if the text is empty. Plans for an audit are drawn from
-    /// the kinds that it permits.
+    /// The kinds of faults to try, separated by commas; all kinds if the text is empty. Plans for
+    /// an audit are drawn from the kinds that it permits.
     pub faults: &'static str,
     /// What must catch it.
     pub guards: &'static [&'static str],
 }
 
-/// An engine of a mutated simulator, or the audit of what its processes would have logged. The present build need not
-/// have it. With real servers, runs take seconds, and a seed does not give the same run twice.
+/// An engine of a mutated simulator, or the audit of what its processes would have logged. The
+/// present build need not have it. With real servers, runs take seconds, and a seed does not give
+/// the same run twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]
@@ -150,13 +153,14 @@ impl Arena {
         }
     }
 
-    /// Whether mutants are tried there if only that engine is named. Real servers are tried only if they are named: runs
-    /// there take long, and need the servers.
+    /// Whether mutants are tried there if only that engine is named. Real servers are tried only if
+    /// they are named: runs there take long, and need the servers.
     pub fn is_wanted(self, only: Option<Self>) -> bool {
         only.map_or(self != Self::Real, |only| self == only)
     }
 
-    /// How many runs to carry out at once if so many threads were asked for. A real run mostly waits.
+    /// How many runs to carry out at once if so many threads were asked for. A real run mostly
+    /// waits.
     const fn jobs(self, threads: usize) -> usize {
         match self {
             Self::Real => threads * 3,
@@ -228,7 +232,8 @@ impl FromStr for Mutant {
     }
 }
 
-/// The names that can catch a mutant: properties, which fail, and sometimes-conditions, which are then never met.
+/// The names that can catch a mutant: properties, which fail, and sometimes-conditions, which are
+/// then never met.
 pub fn guards() -> impl Iterator<Item = &'static str> {
     let properties = PropertyName::ALL.into_iter().chain(PropertyName::OF_OVERLOAD);
     let properties = properties.map(PropertyName::as_str);
@@ -309,7 +314,8 @@ mod tests {
         "wanted",
     ];
 
-    /// A renamed item leaves a replacement behind that does not build. Nobody would notice before all mutants are built.
+    /// A renamed item leaves a replacement behind that does not build. Nobody would notice before
+    /// all mutants are built.
     #[test]
     fn replacements_use_names_that_exist() {
         let words = |text: &str| -> BTreeSet<String> {
@@ -335,7 +341,8 @@ mod tests {
         let caught: BTreeSet<_> = all().flat_map(|mutant| mutant.caught_by).copied().collect();
         let known = PropertyName::ALL.into_iter().chain(PropertyName::OF_OVERLOAD);
         let known: BTreeSet<_> = known.map(PropertyName::as_str).collect();
-        // A property that only a workload can violate is shown by a control, as no mutant of the shipped code can.
+        // A property that only a workload can violate is shown by a control, as no mutant of the
+        // shipped code can.
         let workloads = controls::ALL.into_iter();
         let workloads = workloads.filter(|one| one.beyond.contains(&Assumption::TakeOverFirst));
         let shown: BTreeSet<_> =

@@ -1,4 +1,5 @@
-//! The hunt of the overload engine, whose plans are drawn from a seed and a number of elections alone.
+//! The hunt of the overload engine, whose plans are drawn from a seed and a number of elections
+//! alone.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,8 +11,8 @@ use crate::engines::overload::{Plan, run};
 /// As many as need 40 ms of the slow store for a renewal.
 const ELECTIONS: u32 = 400;
 
-/// Runs seeds from 1 on until those properties have failed, or any if none is named, and writes the first failure of
-/// each at once. A property that compared nothing has not failed.
+/// Runs seeds from 1 on until those properties have failed, or any if none is named, and writes the
+/// first failure of each at once. A property that compared nothing has not failed.
 ///
 /// # Errors
 /// If a sighting can't be written.

@@ -43,9 +43,9 @@ impl Sources {
 
     /// The default folder for the copy.
     ///
-    /// Next to the artifacts of the workspace, and never among them: cargo distinguishes packages of two copies of
-    /// a workspace only by the age of their files, and would at some time use a mutant instead of the
-    /// original.
+    /// Next to the artifacts of the workspace, and never among them: cargo distinguishes packages
+    /// of two copies of a workspace only by the age of their files, and would at some time use a
+    /// mutant instead of the original.
     pub fn default_work(&self) -> PathBuf {
         self.0.join("target/mutants")
     }
@@ -85,8 +85,8 @@ pub(super) fn read(path: &Path) -> Result<String, WorkshopError> {
     fs::read_to_string(path).map_err(|why| WorkshopError::at(path, why))
 }
 
-/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder. Equal files keep
-/// their age, so that nothing is rebuilt without need.
+/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder.
+/// Equal files keep their age, so that nothing is rebuilt without need.
 pub(super) fn mirror(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut kept = Vec::new();

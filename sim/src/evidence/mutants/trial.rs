@@ -70,10 +70,12 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caught {
-    /// It was caught by all properties that guard against it; if none are named, by any. A sometimes-condition that
-    /// is never met counts as well, because a campaign without it is inconclusive.
+    /// It was caught by all properties that guard against it; if none are named, by any. A
+    /// sometimes-condition that is never met counts as well, because a campaign without it is
+    /// inconclusive.
     ByProperties,
-    /// Runs failed because of an assertion or an engine's check; not all properties failed that should have.
+    /// Runs failed because of an assertion or an engine's check; not all properties failed that
+    /// should have.
     ByAssertion,
     /// It hung, or its process died.
     ByItsDeath,
@@ -238,8 +240,8 @@ fn ended(child: &mut Child, bound: Duration) -> io::Result<Option<i32>> {
     Ok(None)
 }
 
-/// The first sighting of each kind, by seed, up to the run with which the hunt was over. An incomplete last line of a
-/// process that died is ignored.
+/// The first sighting of each kind, by seed, up to the run with which the hunt was over. An
+/// incomplete last line of a process that died is ignored.
 fn sightings(output: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
     let mut first: BTreeMap<Seen, Sighting> = BTreeMap::new();
     for line in BufReader::new(output).lines() {

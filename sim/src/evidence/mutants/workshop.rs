@@ -162,8 +162,8 @@ impl Workshop {
             .args(features)
             .current_dir(&self.copy)
             .env("CARGO_TARGET_DIR", &self.target)
-            // Only the mutated crates change from build to build, and most mutants are caught within
-            // seconds: a fast build matters more here than a fast run.
+            // Only the mutated crates change from build to build, and most mutants are caught
+            // within seconds: a fast build matters more here than a fast run.
             .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
             .output()

@@ -1,7 +1,9 @@
-//! Situations in which libraries in use were seen to fail: the same few faults, one at a time, on any engine.
+//! Situations in which libraries in use were seen to fail: the same few faults, one at a time, on
+//! any engine.
 //!
-//! A campaign draws its faults. Here each run has the one fault that a situation is about, the settings of the
-//! comparison, and two candidates, so its figures can be set beside those of other libraries.
+//! A campaign draws its faults. Here each run has the one fault that a situation is about, the
+//! settings of the comparison, and two candidates, so its figures can be set beside those of other
+//! libraries.
 
 mod plans;
 mod run;

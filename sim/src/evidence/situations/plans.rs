@@ -5,10 +5,12 @@ use crate::evidence::stage::Stage;
 use crate::plan::draw::Draw;
 use crate::plan::{NodePlan, Plan, Scope, Settings, Work};
 
-/// The TTL of the comparison, and that of a store whose leases may end much too early, in milliseconds.
+/// The TTL of the comparison, and that of a store whose leases may end much too early, in
+/// milliseconds.
 const TTL_MS: u64 = 3_000;
 const COARSE_TTL_MS: u64 = 6_000;
-/// The time of the fault, in TTLs: the first leader has waited out its quarantine, and has led since.
+/// The time of the fault, in TTLs: the first leader has waited out its quarantine, and has led
+/// since.
 const AT: u64 = 3;
 
 pub(super) fn plan(situation: &Situation, scope: Scope, seed: u64) -> Plan {
@@ -37,7 +39,8 @@ pub(super) fn plan(situation: &Situation, scope: Scope, seed: u64) -> Plan {
     plan
 }
 
-/// The library's defaults for that TTL; renewals and retries are more frequent where leases may end much too early.
+/// The library's defaults for that TTL; renewals and retries are more frequent where leases may end
+/// much too early.
 const fn settings(ttl_ms: u64, granularity_ms: u64) -> Settings {
     let (renewals, retries) = if granularity_ms > 1 { (4, 30) } else { (3, 15) };
     Settings {

@@ -29,8 +29,8 @@ pub struct Figures {
     pub overlaps: Durations,
     /// What is measured, and the times.
     pub measured: Option<Measured>,
-    /// The number of leaders that were paused for longer than a lease, and of those whose first answer after that was
-    /// that they lead; `None` if nothing pauses.
+    /// The number of leaders that were paused for longer than a lease, and of those whose first
+    /// answer after that was that they lead; `None` if nothing pauses.
     pub paused: Option<(u64, u64)>,
     /// The first failure of each run that has one.
     pub failures: Vec<String>,
@@ -58,7 +58,8 @@ struct One {
     refused: Option<String>,
 }
 
-/// Carries out the situations, each so many times, and judges every run by all properties that apply.
+/// Carries out the situations, each so many times, and judges every run by all properties that
+/// apply.
 pub fn run(
     engine: Engine,
     situations: &[Situation],
@@ -166,8 +167,8 @@ impl Figures {
     }
 }
 
-/// The number of leaders that were paused until after their claim, and of those that answered after the pause that they
-/// lead.
+/// The number of leaders that were paused until after their claim, and of those that answered after
+/// the pause that they lead.
 fn after_pauses(entries: &[Entry]) -> (u64, u64) {
     let is_pause = |kind: FaultKind| FaultKind::PAUSES.contains(&kind);
     let (mut state, mut pause) = (State::default(), None::<(usize, Option<Leader>)>);

@@ -1,4 +1,5 @@
-//! What did not hold: a value with its candidates, tokens and times, and the sentence that is made from it.
+//! What did not hold: a value with its candidates, tokens and times, and the sentence that is made
+//! from it.
 
 mod table;
 

@@ -1,9 +1,10 @@
-//! **Theorem (section 6).** In the calm, a candidate whose connection works gets an answer to each request, within the
-//! request timeout: neither another candidate on the same connection nor a request that is given up costs it that
-//! connection.
+//! **Theorem (section 6).** In the calm, a candidate whose connection works gets an answer to each
+//! request, within the request timeout: neither another candidate on the same connection nor a
+//! request that is given up costs it that connection.
 //!
-//! A connection works once a request that was sent in the calm has been answered over it. Not judged: a process that
-//! crashes, and a candidate whose request timeout is shorter than a healthy network needs for an answer.
+//! A connection works once a request that was sent in the calm has been answered over it. Not
+//! judged: a process that crashes, and a candidate whose request timeout is shorter than a healthy
+//! network needs for an answer.
 //!
 //! Rests on clocks that were not put back, and on a process that lives once.
 

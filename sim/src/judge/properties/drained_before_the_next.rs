@@ -1,14 +1,14 @@
-//! **Theorem (sections 5 and 6).** Work that drains after its tenure has ended is over, or will not be polled
-//! any more, before another candidate can lead: its time to drain ends no later than the lease that covers it,
-//! and no other lead begins before that time ends.
+//! **Theorem (sections 5 and 6).** Work that drains after its tenure has ended is over, or will not
+//! be polled any more, before another candidate can lead: its time to drain ends no later than the
+//! lease that covers it, and no other lead begins before that time ends.
 //!
-//! Judged by the time that a candidate gives its work, in true time, and not by when that work ends: a paused
-//! process does not drop its work, but does not poll it either. A drain end that is already over when it is
-//! reported permits nothing. The lease of a store that lost its data is covered by a quarantine, as claims are:
-//! so the next lead counts, and not the next grant.
+//! Judged by the time that a candidate gives its work, in true time, and not by when that work
+//! ends: a paused process does not drop its work, but does not poll it either. A drain end that is
+//! already over when it is reported permits nothing. The lease of a store that lost its data is
+//! covered by a quarantine, as claims are: so the next lead counts, and not the next grant.
 //!
-//! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
-//! their tokens.
+//! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are
+//! distinguished by their tokens.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;
@@ -16,8 +16,8 @@ use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
-/// Old work ends before a new leader begins. Counted are leads that began while older work was draining; the comparison
-/// of drain ends with their leases happens at every step-down.
+/// Old work ends before a new leader begins. Counted are leads that began while older work was
+/// draining; the comparison of drain ends with their leases happens at every step-down.
 #[derive(Debug, Default)]
 pub(super) struct DrainedBeforeTheNext {
     /// The end of the time that the work of an ended tenure has to drain.

@@ -1,18 +1,19 @@
-//! **Theorem (section 6).** Work of a tenure that has ended is polled no longer than its time to drain lasts.
-//! That time is
+//! **Theorem (section 6).** Work of a tenure that has ended is polled no longer than its time to
+//! drain lasts. That time is
 //!
 //! - the drain bound at the most, if its leader resigned;
 //! - the stop margin beyond its claim at the most, if the claim ran out, or a renewal failed;
-//! - nothing, if the store answered that the tenure is over, also if that answer comes while work drains.
+//! - nothing, if the store answered that the tenure is over, also if that answer comes while work
+//!   drains.
 //!
-//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. The clock is read before each
-//! poll, so a poll may begin no later than that. A process that is paused does nothing wrong if it drops its work when
-//! it resumes, or completes a poll that had begun in time. (Real engine, SQLite, seed 8014: the pause came in the middle
-//! of a poll.)
+//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. The clock
+//! is read before each poll, so a poll may begin no later than that. A process that is paused does
+//! nothing wrong if it drops its work when it resumes, or completes a poll that had begun in time.
+//! (Real engine, SQLite, seed 8014: the pause came in the middle of a poll.)
 //!
-//! Rests on clocks of candidates that were not put back, and on a process that lives once. The end of a claim
-//! that was over when it was reported is not known; and a drain end that was over when it was reported permits
-//! nothing.
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. The end
+//! of a claim that was over when it was reported is not known; and a drain end that was over when
+//! it was reported permits nothing.
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
 use crate::judge::finding::Finding;
@@ -58,8 +59,8 @@ impl DrainsWithinBounds {
     fn stepped_down(&mut self, at: SimTime, of: (Who, u64), reason: Reason) {
         let limits = self.terms.limits_of(of.0);
         let tenure = self.tenures.of(of);
-        // Both ends are reported in true time, each rounded to a nanosecond. (Model seed 107252: a time measured by a
-        // clock at the drift bound was a nanosecond too long.)
+        // Both ends are reported in true time, each rounded to a nanosecond. (Model seed 107252: a
+        // time measured by a clock at the drift bound was a nanosecond too long.)
         let beyond = |from: SimTime, bound| from + limits.at_most(bound) + NANOSECOND;
         tenure.at_most = match reason {
             Reason::Resigned | Reason::HandedOver => Some(beyond(at, limits.drain_bound)),
@@ -70,9 +71,9 @@ impl DrainsWithinBounds {
         };
     }
 
-    /// Draining work has to end, unless the candidate had given the renewal up before: with a fast clock it does so
-    /// sooner. Once its claim would have ended, the candidate ignores the answer: the lease is left to end by itself,
-    /// and covers the draining work.
+    /// Draining work has to end, unless the candidate had given the renewal up before: with a fast
+    /// clock it does so sooner. Once its claim would have ended, the candidate ignores the answer:
+    /// the lease is left to end by itself, and covers the draining work.
     fn superseded(&mut self, at: SimTime, who: Who, id: u64) {
         let limits = self.terms.limits_of(who);
         let Some(&Request { id: last, renews: Some(token), sent_at }) = self.asked.get(who) else {
@@ -185,7 +186,8 @@ mod tests {
 
     #[test]
     fn each_reason_has_its_own_bound() {
-        // A drain bound of 36 takes up to 40, a stop margin of 11 up to 13; and one more for rounding.
+        // A drain bound of 36 takes up to 40, a stop margin of 11 up to 13; and one more for
+        // rounding.
         let bounds = [
             (Reason::Resigned, 91),
             (Reason::Superseded, 50),

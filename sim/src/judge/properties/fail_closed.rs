@@ -1,13 +1,14 @@
-//! **Theorem (G2).** A candidate answers "I lead" only at times more than `stop margin / (1 + rho)` of true time
-//! before its lease ends at the store, whatever happens to its connection, its timers and its
-//! threads; and never after the lease was handed back.
+//! **Theorem (G2).** A candidate answers "I lead" only at times more than `stop margin / (1 + rho)`
+//! of true time before its lease ends at the store, whatever happens to its connection, its timers
+//! and its threads; and never after the lease was handed back.
 //!
-//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by their tokens,
-//! which rests on the store's wall clock.
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by
+//! their tokens, which rests on the store's wall clock.
 //!
-//! The judge is `is_leader()` itself, asked on every node at every step: also on nodes that are cut off, and
-//! on paused nodes, which can write no event. A flag that has to be cleared by a reply or a timer fails
-//! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
+//! The judge is `is_leader()` itself, asked on every node at every step: also on nodes that are cut
+//! off, and on paused nodes, which can write no event. A flag that has to be cleared by a reply or
+//! a timer fails here. The rule is that of a claim, `now < valid_until`, so the end itself is
+//! already too late.
 
 use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;

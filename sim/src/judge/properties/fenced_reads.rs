@@ -1,21 +1,24 @@
-//! **Theorem (G4).** Between a tenure's read at a resource that checks tokens and the write that follows from
-//! it, that resource accepts no write of another tenure, as long as each tenure takes the resource over before it
-//! reads.
+//! **Theorem (G4).** Between a tenure's read at a resource that checks tokens and the write that
+//! follows from it, that resource accepts no write of another tenure, as long as each tenure takes
+//! the resource over before it reads.
 //!
-//! Rests on G3, and so on the store's wall clock, as `fenced-writes` does: then at most one tenure at a time can
-//! equal the stored token, and a token that was replaced never returns. And on the take-over: a leader that reads
-//! before the resource has seen its token can be overtaken by the last write of the old leader, and then repeats
-//! the old leader's work. The rule that a resource refuses lower tokens does not prevent that, since the old write
-//! arrives while its token is still the highest.
+//! Rests on G3, and so on the store's wall clock, as `fenced-writes` does: then at most one tenure
+//! at a time can equal the stored token, and a token that was replaced never returns. And on the
+//! take-over: a leader that reads before the resource has seen its token can be overtaken by the
+//! last write of the old leader, and then repeats the old leader's work. The rule that a resource
+//! refuses lower tokens does not prevent that, since the old write arrives while its token is still
+//! the highest.
 //!
-//! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
+//! A tenure may overtake itself: two operations of one process under one token are not
+//! distinguished by it.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
-/// No write of another tenure comes between a read at the fenced sink and the write that follows from it.
+/// No write of another tenure comes between a read at the fenced sink and the write that follows
+/// from it.
 #[derive(Debug, Default)]
 pub(super) struct FencedReads {
     /// The token of the last accepted write, and its time.

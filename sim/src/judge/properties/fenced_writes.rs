@@ -1,15 +1,17 @@
-//! **Theorem (G4).** A resource that checks tokens never accepts a write of an older tenure after one
-//! of a newer. In particular no two tenures write under one token.
+//! **Theorem (G4).** A resource that checks tokens never accepts a write of an older tenure after
+//! one of a newer. In particular no two tenures write under one token.
 //!
-//! Rests on G3, and so on the store's wall clock. A store that has lost its record, and whose clock is
-//! behind the last grant, grants a token below it: the resource then refuses the newer tenure and
-//! accepts the older one. And two primaries whose clocks agree to the microsecond may grant the same token.
-//! Rests on nothing else: neither clocks of candidates nor lost records nor restored memories mix up the
-//! writes, as a restored process is still the one that its tokens were granted to.
+//! Rests on G3, and so on the store's wall clock. A store that has lost its record, and whose clock
+//! is behind the last grant, grants a token below it: the resource then refuses the newer tenure
+//! and accepts the older one. And two primaries whose clocks agree to the microsecond may grant the
+//! same token. Rests on nothing else: neither clocks of candidates nor lost records nor restored
+//! memories mix up the writes, as a restored process is still the one that its tokens were granted
+//! to.
 //!
-//! A tenure is older if the store granted it earlier, whatever the numbers say: tokens that do not increase make
-//! the resource accept writes that it should refuse, or refuse writes that it should accept. The first is seen
-//! here. Tenures that share a token are distinguished by the candidate that writes.
+//! A tenure is older if the store granted it earlier, whatever the numbers say: tokens that do not
+//! increase make the resource accept writes that it should refuse, or refuse writes that it should
+//! accept. The first is seen here. Tenures that share a token are distinguished by the candidate
+//! that writes.
 
 use super::order::Order;
 use super::{About, Found, Property, PropertyName, State, Tally};

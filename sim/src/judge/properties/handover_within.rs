@@ -1,25 +1,28 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease was handed
-//! back, if another candidate waits for it: within
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease
+//! was handed back, if another candidate waits for it: within
 //!
 //! - one latency, for the hint to reach the waiting candidate;
-//! - the longer of a round trip, for a request in flight, and the spacing of requests because of hints,
-//!   on the slowest clock;
-//! - two round trips of its own: one answer tells it the last tenure, and the next request is granted.
+//! - the longer of a round trip, for a request in flight, and the spacing of requests because of
+//!   hints, on the slowest clock;
+//! - two round trips of its own: one answer tells it the last tenure, and the next request is
+//!   granted.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! A candidate waits if its last request is an acquire or a look that was answered or is in flight, and if a request that
-//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate that
-//! knows of a lost tenure does not wait: it watches that loss out. If no candidate waits, nothing is due; nor if the lease
-//! may have been granted to a process that is not known to wait: an acquire of a crashed process, for instance, can still
-//! arrive. Nor is anything due while the store's past is watched, once a waiting candidate has crashed, if some candidate's
-//! request timeout is shorter than a healthy network needs for an answer, or if settings contradict each other: then a
-//! lease that was handed back is watched too. So is one that was handed over to a certain candidate.
+//! A candidate waits if its last request is an acquire or a look that was answered or is in flight,
+//! and if a request that it sent in the calm has been answered, so that no earlier fault affects
+//! its connection to the store. A candidate that knows of a lost tenure does not wait: it watches
+//! that loss out. If no candidate waits, nothing is due; nor if the lease may have been granted to
+//! a process that is not known to wait: an acquire of a crashed process, for instance, can still
+//! arrive. Nor is anything due while the store's past is watched, once a waiting candidate has
+//! crashed, if some candidate's request timeout is shorter than a healthy network needs for an
+//! answer, or if settings contradict each other: then a lease that was handed back is watched too.
+//! So is one that was handed over to a certain candidate.
 //!
-//! Rests on clocks that were not put back, on one server at a time, and on hints being delivered. An engine
-//! without ticks delivers them to every candidate that waits in the calm. In an engine whose candidates subscribe
-//! over connections, a subscription may still be under way after the faults: there the time counts from
-//! the first hint that reaches a waiting candidate.
+//! Rests on clocks that were not put back, on one server at a time, and on hints being delivered.
+//! An engine without ticks delivers them to every candidate that waits in the calm. In an engine
+//! whose candidates subscribe over connections, a subscription may still be under way after the
+//! faults: there the time counts from the first hint that reaches a waiting candidate.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. Times are in nanoseconds.
+//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. Times are
+//! in nanoseconds.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub(crate) fn holds(property: impl Property, history: &[Seen]) {
     compares(property, history);
 }
 
-/// Asserts that the property finds a violation in the last step of the history, and in none before it.
+/// Asserts that the property finds a violation in the last step of the history, and in none before
+/// it.
 pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> Finding {
     let (last, first) = history.split_last().expect("a history");
     let (mut state, mut tally) = (State::default(), Tally::default());
@@ -70,8 +72,8 @@ fn look(property: &mut impl Property, seen: &Seen, state: &mut State, tally: &mu
     }
 }
 
-/// Terms in which each candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth. Its drain
-/// bound takes at most 40, its longest stop 100, its poll bound 500.
+/// Terms in which each candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth.
+/// Its drain bound takes at most 40, its longest stop 100, its poll bound 500.
 pub(crate) fn terms() -> Terms {
     let limits = Limits {
         stop_margin: span(11),
@@ -224,7 +226,8 @@ pub(crate) const fn asks(seen: u64) -> Asked {
     Asked::Acquire { seen, watched: None }
 }
 
-/// A record of a lease that was not handed back. Its end is the number of its mark too: each renewal moves it.
+/// A record of a lease that was not handed back. Its end is the number of its mark too: each
+/// renewal moves it.
 pub(crate) const fn kept(holder: u128, token: u64, lease_ends: u64) -> Kept {
     let mark = Mark { holder, number: lease_ends };
     Kept { token, mark, lease_ends: ns(lease_ends), released: false }

@@ -23,9 +23,10 @@ pub struct Violation {
 
 /// Judges one run. The default judge has no properties.
 ///
-/// The caller passes the state of the election before each event, and folds the event into it afterwards. The judge
-/// probes the properties with the leaders of that state at the time of every event and just before it: a trace that was
-/// read from a file is judged like the run that wrote it.
+/// The caller passes the state of the election before each event, and folds the event into it
+/// afterwards. The judge probes the properties with the leaders of that state at the time of every
+/// event and just before it: a trace that was read from a file is judged like the run that wrote
+/// it.
 #[derive(Default)]
 pub struct Judge {
     properties: Vec<Judged>,
@@ -52,8 +53,9 @@ impl Judged {
 }
 
 impl Judge {
-    /// For a run that breaks those assumptions: the properties that rest on none of them, and that are among the named
-    /// ones, if any are named. It stops at the first violation, because a later one may be its consequence.
+    /// For a run that breaks those assumptions: the properties that rest on none of them, and that
+    /// are among the named ones, if any are named. It stops at the first violation, because a later
+    /// one may be its consequence.
     pub fn new(terms: &Terms, broken: &[Assumption], only: Option<&[PropertyName]>) -> Self {
         let applies = |about: About| {
             let wanted = only.is_none_or(|only| only.contains(&about.name));
@@ -88,14 +90,14 @@ impl Judge {
         self
     }
 
-    /// The caller judges a property of that name with so many comparisons, and reports violations by
-    /// [`accuse`](Self::accuse).
+    /// The caller judges a property of that name with so many comparisons, and reports violations
+    /// by [`accuse`](Self::accuse).
     pub fn also(&mut self, property: PropertyName, compared: u64) {
         self.also = Some((property, compared));
     }
 
-    /// Adds a violation of a property that the caller judges. A later violation than the first is kept only if
-    /// this judge continues after violations, and only one for each property.
+    /// Adds a violation of a property that the caller judges. A later violation than the first is
+    /// kept only if this judge continues after violations, and only one for each property.
     pub fn accuse(&mut self, at: SimTime, property: PropertyName, finding: Finding) {
         let is_known = self.violations.iter().any(|violation| violation.property == property);
         if self.violations.is_empty() || self.continues && !is_known {
@@ -298,7 +300,8 @@ mod tests {
         assert_eq!(judge.violations(), [(ns(5), only)]);
     }
 
-    /// There is no event at the moment at which the lead should have ended, and no leader afterwards.
+    /// There is no event at the moment at which the lead should have ended, and no leader
+    /// afterwards.
     #[test]
     fn the_moment_before_an_event_is_probed() {
         let only: PropertyName = PropertyName::FAIL_CLOSED;

@@ -1,12 +1,13 @@
 //! **Theorem (G7).** After faults end, a candidate answers "I lead" within the progress bound.
 //!
-//! Rests on a store that can be reached, and on leases and quarantines that end when they should: a store
-//! whose clock was put back keeps a lease for longer than any candidate expects, and a candidate whose
-//! clock was put back does nothing until the clock has caught up. An overtaken leader or an unnoticed loss
-//! delays no candidate, so nothing else is assumed. A run that ends before the bound is not judged.
+//! Rests on a store that can be reached, and on leases and quarantines that end when they should: a
+//! store whose clock was put back keeps a lease for longer than any candidate expects, and a
+//! candidate whose clock was put back does nothing until the clock has caught up. An overtaken
+//! leader or an unnoticed loss delays no candidate, so nothing else is assumed. A run that ends
+//! before the bound is not judged.
 //!
-//! A leader that led throughout the faults counts as well. Whether it keeps the lead afterwards is not
-//! judged here.
+//! A leader that led throughout the faults counts as well. Whether it keeps the lead afterwards is
+//! not judged here.
 
 use std::time::Duration;
 

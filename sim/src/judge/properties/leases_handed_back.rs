@@ -1,11 +1,12 @@
-//! **Theorem (section 5).** A candidate keeps no lease that it does not lead under. After any end but a
-//! supersession it sends a release before it campaigns again. A grant that reaches it after it was asked
-//! to resign is handed back likewise, and it does not lead under it.
+//! **Theorem (section 5).** A candidate keeps no lease that it does not lead under. After any end
+//! but a supersession it sends a release before it campaigns again. A grant that reaches it after
+//! it was asked to resign is handed back likewise, and it does not lead under it.
 //!
 //! A kept lease is not unsafe: all others wait for its end without need.
 //!
-//! A release is tried for a bounded time by the candidate's clock. A clock that is put forward between the end and the
-//! release, or just before the end is reported, ends that time: such an end is not judged.
+//! A release is tried for a bounded time by the candidate's clock. A clock that is put forward
+//! between the end and the release, or just before the end is reported, ends that time: such an end
+//! is not judged.
 //!
 //! Rests on a process that lives once. The order of a grant and a request to resign is known where
 //! the engine writes down when the process itself learns of them: not in an engine with ticks.
@@ -137,8 +138,8 @@ impl Property for LeasesHandedBack {
             Event::ResignAsked { who, .. } if self.is_exact => {
                 self.candidates.of(who).resigned = true;
             }
-            // A new candidate in the same process. If work of the earlier one outlived its bound, its lease was not
-            // handed back, and the new candidate can't do so.
+            // A new candidate in the same process. If work of the earlier one outlived its bound,
+            // its lease was not handed back, and the new candidate can't do so.
             Event::Started { who } => {
                 self.candidates.remove(who);
             }

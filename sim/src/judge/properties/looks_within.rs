@@ -1,10 +1,12 @@
-//! **Theorem (G9).** A look for the leader ends within the request timeout, with an answer or with the information that
-//! the leader is not known: whatever the network does, and also if the driver does not run.
+//! **Theorem (G9).** A look for the leader ends within the request timeout, with an answer or with
+//! the information that the leader is not known: whatever the network does, and also if the driver
+//! does not run.
 //!
-//! By a slow clock the request timeout takes up to `1 / (1 - rho)` of it. Engines with ticks round up at each
-//! step of the way.
+//! By a slow clock the request timeout takes up to `1 / (1 - rho)` of it. Engines with ticks round
+//! up at each step of the way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
+//! Rests on clocks that were not put back, and on a process that lives once. A paused process is
+//! not judged.
 
 use super::due::Due;
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};

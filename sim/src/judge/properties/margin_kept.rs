@@ -1,13 +1,13 @@
-//! **Theorem (G1, G2).** Every claim ends at least `stop margin / (1 + rho)` of true time before the
-//! lease that backs it can end at the store.
+//! **Theorem (G1, G2).** Every claim ends at least `stop margin / (1 + rho)` of true time before
+//! the lease that backs it can end at the store.
 //!
-//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by their tokens,
-//! which rests on the store's wall clock.
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by
+//! their tokens, which rests on the store's wall clock.
 //!
 //! A claim is compared with the latest end that the store ever recorded for its token. Whether its
 //! lease was handed back meanwhile is not judged here: see `fail-closed`. A claim that was already
-//! over when it was reported is not compared: it permits nothing any more, and a tenure that has ended
-//! no longer knows the end of its claim. But also such a claim must rest on a grant.
+//! over when it was reported is not compared: it permits nothing any more, and a tenure that has
+//! ended no longer knows the end of its claim. But also such a claim must rest on a grant.
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;

@@ -1,14 +1,15 @@
 //! The properties that must hold, one in each file, judged in true time.
 //!
-//! A property sees every event, and the [state](State) of the election before it. At the time of every event, and just
-//! before it, a property that asks for it also sees the leaders, as `is_leader()` answers on every node. A property is judged only in runs whose plan
-//! keeps the assumptions that it rests on.
+//! A property sees every event, and the [state](State) of the election before it. At the time of
+//! every event, and just before it, a property that asks for it also sees the leaders, as
+//! `is_leader()` answers on every node. A property is judged only in runs whose plan keeps the
+//! assumptions that it rests on.
 //!
-//! The calm is the part of a run after its last fault has ended. A process is put back if its machine is restored
-//! from a snapshot: it lives more than once.
+//! The calm is the part of a run after its last fault has ended. A process is put back if its
+//! machine is restored from a snapshot: it lives more than once.
 //!
-//! An event without an arm of its own is not relevant for that property: the `_` arms here are intended. The
-//! order of events at the same instant has no meaning either.
+//! An event without an arm of its own is not relevant for that property: the `_` arms here are
+//! intended. The order of events at the same instant has no meaning either.
 
 mod answered_when_healthy;
 mod drained_before_the_next;
@@ -63,8 +64,8 @@ pub trait Property {
     /// Its name, and the assumptions that it rests on.
     fn about(&self) -> About;
 
-    /// Judges deadlines: at the time of each event, before the event itself, and at the end of the run. Called only if
-    /// [`About::timed`] asks for it: there are many events in a run.
+    /// Judges deadlines: at the time of each event, before the event itself, and at the end of the
+    /// run. Called only if [`About::timed`] asks for it: there are many events in a run.
     ///
     /// # Errors
     /// A deadline that was missed.
@@ -82,8 +83,8 @@ pub trait Property {
         Ok(())
     }
 
-    /// Judges the [leaders](State::leaders) at that time, paused nodes included. Called only if [`About::probed`] asks
-    /// for it: there are many probes in a run.
+    /// Judges the [leaders](State::leaders) at that time, paused nodes included. Called only if
+    /// [`About::probed`] asks for it: there are many probes in a run.
     ///
     /// # Errors
     /// A violation.
@@ -141,8 +142,8 @@ impl About {
     }
 }
 
-/// The number of comparisons of a property: cases in which an event could have violated it. A run without any says
-/// nothing about it.
+/// The number of comparisons of a property: cases in which an event could have violated it. A run
+/// without any says nothing about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally(u64);
 
@@ -195,8 +196,8 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
     all
 }
 
-/// The names of the properties that judge runs of an engine with that tick: an engine without ticks has no handles,
-/// so the properties about handles do not apply.
+/// The names of the properties that judge runs of an engine with that tick: an engine without ticks
+/// has no handles, so the properties about handles do not apply.
 pub fn names_at(tick: Duration) -> impl Iterator<Item = PropertyName> {
     let terms = Terms::of_engine(tick);
     all(&terms).into_iter().map(|property| property.about().name)

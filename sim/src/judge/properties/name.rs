@@ -89,7 +89,8 @@ impl PropertyName {
         Self::BOUNDED_WINDOW,
     ];
 
-    /// A name that is not one of [`ALL`](Self::ALL): of the property of a user's workload, for example.
+    /// A name that is not one of [`ALL`](Self::ALL): of the property of a user's workload, for
+    /// example.
     pub const fn new(name: &'static str) -> Self {
         Self(name)
     }

@@ -1,15 +1,18 @@
-//! **Theorem (G7).** Without faults, no leader loses the lead. Once a leader has been granted or renewed its
-//! lease on a request that was sent in the calm, it keeps the lead: it reports no step-down but a resignation that
-//! was requested, and no other candidate begins to lead before that.
+//! **Theorem (G7).** Without faults, no leader loses the lead. Once a leader has been granted or
+//! renewed its lease on a request that was sent in the calm, it keeps the lead: it reports no
+//! step-down but a resignation that was requested, and no other candidate begins to lead before
+//! that.
 //!
-//! A request that was sent before the calm proves nothing: its answer may have been held for so long that the claim
-//! is about to end, or come from a server that was replaced. After an answer to a later request the
-//! connection, the server, the lease and the claim are all as they should be, and at least three attempts at
-//! the next renewal fit into the claim. Not judged: a leader whose process crashes, or whose request timeout is
-//! shorter than a healthy network needs for an answer; and candidates without a lead.
+//! A request that was sent before the calm proves nothing: its answer may have been held for so
+//! long that the claim is about to end, or come from a server that was replaced. After an answer to
+//! a later request the connection, the server, the lease and the claim are all as they should be,
+//! and at least three attempts at the next renewal fit into the claim. Not judged: a leader whose
+//! process crashes, or whose request timeout is shorter than a healthy network needs for an answer;
+//! and candidates without a lead.
 //!
-//! Rests on clocks that keep their rates from the calm on, and on none of them having been put back: a
-//! candidate's clock would still be behind the time that it has already shown. And on one server at a time.
+//! Rests on clocks that keep their rates from the calm on, and on none of them having been put
+//! back: a candidate's clock would still be behind the time that it has already shown. And on one
+//! server at a time.
 
 use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;

@@ -1,13 +1,14 @@
-//! **Theorem (G8, after a restart).** A past is watched once. A candidate that has been told of a past, and asks for the
-//! lease or renews it `max(longest TTL, longest quarantine) / (1 - rho)` of true time later, is not told of it again: that
-//! request has told the store that it was watched. So a restart costs a quarantine soon after it, but none at a
-//! handover much later.
+//! **Theorem (G8, after a restart).** A past is watched once. A candidate that has been told of a
+//! past, and asks for the lease or renews it `max(longest TTL, longest quarantine) / (1 - rho)` of
+//! true time later, is not told of it again: that request has told the store that it was watched.
+//! So a restart costs a quarantine soon after it, but none at a handover much later.
 //!
-//! Another server begins another past, and so does an acquire of a candidate that knows a higher token than the store;
-//! a candidate whose machine was suspended begins its watches anew. Readings are rounded down: two ticks are allowed.
+//! Another server begins another past, and so does an acquire of a candidate that knows a higher
+//! token than the store; a candidate whose machine was suspended begins its watches anew. Readings
+//! are rounded down: two ticks are allowed.
 //!
-//! Rests on clocks of candidates that are not slow and were not put back, on one server at a time, and on a process
-//! that lives once.
+//! Rests on clocks of candidates that are not slow and were not put back, on one server at a time,
+//! and on a process that lives once.
 
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ pub(super) struct NoLateQuarantine {
     sent: Recent<Who, Sent>,
     /// The candidates that have stepped down, and may still keep a lease while their work ends.
     ended: Recent<Who, ()>,
-    /// Nodes that were paused: the next answer may be to a request that was given up, and is not taken then.
+    /// Nodes that were paused: the next answer may be to a request that was given up, and is not
+    /// taken then.
     paused: Vec<usize>,
 }
 
@@ -140,7 +142,8 @@ impl Property for NoLateQuarantine {
                 self.sent.remove(who);
                 self.ended.insert(who, ());
             }
-            // A process may begin with another candidate, after one has left: that one has watched nothing.
+            // A process may begin with another candidate, after one has left: that one has watched
+            // nothing.
             Event::Crashed { who } | Event::Started { who } => {
                 self.told.remove(who);
                 self.sent.remove(who);

@@ -1,14 +1,14 @@
-//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is
-//! running, and such work does not begin afterwards; and no candidate campaigns while its own work is running. The
-//! same holds for a callback about the end of the tenure instead of work.
+//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that
+//! tenure is running, and such work does not begin afterwards; and no candidate campaigns while its
+//! own work is running. The same holds for a callback about the end of the tenure instead of work.
 //!
-//! Judged where the candidate sends the release, because only its holder can send it: two servers that both act
-//! as primary may grant one token in the same microsecond, so a release at the store does
-//! not say to whose work it belongs.
+//! Judged where the candidate sends the release, because only its holder can send it: two servers
+//! that both act as primary may grant one token in the same microsecond, so a release at the store
+//! does not say to whose work it belongs.
 //!
-//! Rests on a process that lives once: a process that was put back does not know the work that began since.
-//! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
-//! Work of a crashed process has ended with it.
+//! Rests on a process that lives once: a process that was put back does not know the work that
+//! began since. Work that outlives its bound keeps its lease from being handed back, and the lease
+//! ends by itself. Work of a crashed process has ended with it.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

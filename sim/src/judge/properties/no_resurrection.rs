@@ -1,12 +1,13 @@
 //! **Theorem (section 5).** A tenure that is over stays over: once a candidate no longer answers "I
-//! lead" under a token, or has reported that it stepped down, it never leads or renews under that token or
-//! an older one again. A late reply does not resurrect.
+//! lead" under a token, or has reported that it stepped down, it never leads or renews under that
+//! token or an older one again. A late reply does not resurrect.
 //!
-//! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the end of
-//! the claim; and on a memory that is not restored.
+//! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the
+//! end of the claim; and on a memory that is not restored.
 //!
-//! Nor is a candidate elected under a claim whose end has passed: a late grant starts no tenure. (In an engine with
-//! ticks, the time at which an application learns of its election is not the time of the decision.)
+//! Nor is a candidate elected under a claim whose end has passed: a late grant starts no tenure.
+//! (In an engine with ticks, the time at which an application learns of its election is not the
+//! time of the decision.)
 //!
 //! A candidate's report is compared with its earlier reports, and an answer of `is_leader()` with
 //! both. A node that was paused may report a renewal after its `is_leader()` has ended; only the
@@ -79,7 +80,8 @@ impl Property for NoResurrection {
                 candidate.stepped_down = candidate.stepped_down.max(token);
                 Ok(())
             }
-            // A process may begin with another candidate, after one has left: that one knows no token.
+            // A process may begin with another candidate, after one has left: that one knows no
+            // token.
             Event::Started { who } => {
                 self.candidates.remove(who);
                 Ok(())
@@ -112,7 +114,8 @@ mod tests {
         NoResurrection::new(&terms())
     }
 
-    /// In an engine with ticks an application learns of its driver's decision later, and may be paused in between.
+    /// In an engine with ticks an application learns of its driver's decision later, and may be
+    /// paused in between.
     fn in_ticks() -> NoResurrection {
         NoResurrection::new(&Terms { tick: span(1_000_000), ..terms() })
     }
@@ -192,7 +195,8 @@ mod tests {
         holds(judge(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
     }
 
-    /// The store has lost its data, and its clock was put back: a candidate that has led would refuse the grant.
+    /// The store has lost its data, and its clock was put back: a candidate that has led would
+    /// refuse the grant.
     #[test]
     fn a_candidate_after_another_begins_anew() {
         let left = [at(0, elected(n(0), 7, 90)), at(0, leads(n(0), 7)), at(9, leads_no_more(n(0)))];

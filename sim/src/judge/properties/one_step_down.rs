@@ -1,9 +1,9 @@
 //! **Theorem (section 5).** Each candidate reports exactly one `SteppedDown` for each `Elected`, of
 //! the same token, before the next `Elected`; and renewals only in between.
 //!
-//! Rests on a process that lives once: a process that was put back to before an election is elected again,
-//! and one that was put back to before its step-down steps down again. A crashed life reports nothing any more,
-//! and at the end of the run the last tenure may still last.
+//! Rests on a process that lives once: a process that was put back to before an election is elected
+//! again, and one that was put back to before its step-down steps down again. A crashed life
+//! reports nothing any more, and at the end of the run the last tenure may still last.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

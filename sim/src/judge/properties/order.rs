@@ -4,7 +4,8 @@ use super::{Found, State, Tally};
 use crate::judge::finding::Finding;
 use crate::trace::Who;
 
-/// Writes have to follow the order in which the store granted their tenures, whatever the tokens are.
+/// Writes have to follow the order in which the store granted their tenures, whatever the tokens
+/// are.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// The place and token of the newest tenure that has written.

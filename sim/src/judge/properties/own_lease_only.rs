@@ -1,17 +1,19 @@
 //! **Theorem (G5).** No delayed, duplicated or reordered request of one tenure grants, extends,
-//! shortens, ends or changes another. Each step of the store is one that the store contract (section 4
-//! of the design) allows:
+//! shortens, ends or changes another. Each step of the store is one that the store contract
+//! (section 4 of the design) allows:
 //!
 //! - a new token comes from an acquire alone, by its holder, if the lease was vacant and the holder
-//!   knew the last tenure, or if the holder says that it has watched exactly the lease's mark; it is above every token
-//!   that either of them knew;
-//! - a lease is extended by its own holder only, and is handed back only by its own holder and token;
+//!   knew the last tenure, or if the holder says that it has watched exactly the lease's mark; it
+//!   is above every token that either of them knew;
+//! - a lease is extended by its own holder only, and is handed back only by its own holder and
+//!   token;
 //! - a lease that was handed back is never made live again under the same token;
 //! - every refusal is right, and changes nothing; and nothing changes between steps, except if the
 //!   store loses its data.
 //!
-//! Rests on nothing that a plan can break: it is always judged. Each server is judged separately. The record of a server that replaces another one is not known until its first step, unless it has
-//! all acknowledged data.
+//! Rests on nothing that a plan can break: it is always judged. Each server is judged separately.
+//! The record of a server that replaces another one is not known until its first step, unless it
+//! has all acknowledged data.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

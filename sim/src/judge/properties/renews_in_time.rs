@@ -1,13 +1,15 @@
-//! **Theorem (section 5, G7).** A leader keeps renewing: it sends a renewal no later than the renew interval
-//! after the request that its claim rests on, and no later than the request timeout and the longest retry delay
-//! after a renewal with unknown outcome, for as long as its claim holds. So a short fault costs no lead.
+//! **Theorem (section 5, G7).** A leader keeps renewing: it sends a renewal no later than the renew
+//! interval after the request that its claim rests on, and no later than the request timeout and
+//! the longest retry delay after a renewal with unknown outcome, for as long as its claim holds. So
+//! a short fault costs no lead.
 //!
-//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Engines with
-//! ticks round up at each step of the way. A leader is a candidate that answers so: no renewal is due after its claim
-//! has ended.
+//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Engines
+//! with ticks round up at each step of the way. A leader is a candidate that answers so: no renewal
+//! is due after its claim has ended.
 //!
-//! Rests on clocks of candidates that were not put back, and on a process that lives once. From a paused
-//! process, or one whose driver does not run, no renewal is due until it has sent its next one.
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. From a
+//! paused process, or one whose driver does not run, no renewal is due until it has sent its next
+//! one.
 
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
@@ -112,7 +114,8 @@ mod tests {
     };
     use super::*;
 
-    /// An interval of 90 takes up to 100, a timeout and a retry delay of 72 up to 80; and eight ticks.
+    /// An interval of 90 takes up to 100, a timeout and a retry delay of 72 up to 80; and eight
+    /// ticks.
     fn judge() -> RenewsInTime {
         RenewsInTime::new(&terms())
     }

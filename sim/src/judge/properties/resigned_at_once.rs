@@ -1,9 +1,9 @@
-//! **Theorem (G9).** A candidate that is asked to hand over or to leave stops leading at once: its handles answer that
-//! the tenure is over, whether or not its driver has received the request.
+//! **Theorem (G9).** A candidate that is asked to hand over or to leave stops leading at once: its
+//! handles answer that the tenure is over, whether or not its driver has received the request.
 //!
-//! A later lead belongs to another tenure. Not judged in an engine without ticks: it has no handles that could be
-//! asked before their driver receives the request. Rests on a process that lives once: a process that was put back
-//! leads again by its restored memory.
+//! A later lead belongs to another tenure. Not judged in an engine without ticks: it has no handles
+//! that could be asked before their driver receives the request. Rests on a process that lives
+//! once: a process that was put back leads again by its restored memory.
 
 use super::{About, Found, Leader, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

@@ -1,14 +1,15 @@
-//! **Theorem (G9).** A resignation of a candidate, to hand over or to leave, ends within its longest
-//! stop, whatever the network does: its work has ended or was dropped, and its lease was handed back, or the release
-//! was tried for long enough. `StopError::StillRunning` is a violation, unless the driver did not run meanwhile or
-//! the clock was put forward.
+//! **Theorem (G9).** A resignation of a candidate, to hand over or to leave, ends within its
+//! longest stop, whatever the network does: its work has ended or was dropped, and its lease was
+//! handed back, or the release was tried for long enough. `StopError::StillRunning` is a violation,
+//! unless the driver did not run meanwhile or the clock was put forward.
 //!
-//! The longest stop is computed by `Config::explain`: by a slow clock it takes up to `1 / (1 - rho)` of that.
-//! Engines with ticks round up at each step of the way.
+//! The longest stop is computed by `Config::explain`: by a slow clock it takes up to
+//! `1 / (1 - rho)` of that. Engines with ticks round up at each step of the way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. A process that is paused
-//! meanwhile is not judged: it can't end anything. A driver that does not run excuses only candidates that leave,
-//! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
+//! Rests on clocks that were not put back, and on a process that lives once. A process that is
+//! paused meanwhile is not judged: it can't end anything. A driver that does not run excuses only
+//! candidates that leave, as in some of these cases no caller waits; a caller that waits for a
+//! handover gets its answer in time all the same.
 
 use super::due::Due;
 use super::{About, Found, Property, PropertyName, State, Tally, Terms};
@@ -26,8 +27,8 @@ pub(super) struct ResignedWithin {
     leaving: Vec<Who>,
     /// The nodes whose driver does not run, once for each fault that causes this.
     starving: Vec<usize>,
-    /// The resigning candidates that may answer that work still runs: their driver did not run for a while since, or
-    /// their clock was put forward.
+    /// The resigning candidates that may answer that work still runs: their driver did not run for
+    /// a while since, or their clock was put forward.
     excused: Vec<Who>,
 }
 

@@ -7,12 +7,14 @@
 //! claim may end before its `claim_ends`, if its leader resigns or its clock is put forward. An
 //! interval between such reports would be too long, and cause false alarms.
 //!
-//! `Leads` and `LeadsNoMore` bound the interval in which a node answered so, and each probe shows whose intervals are
-//! open; two intervals overlap if time passes while neither has ended. At one instant one may end and the other begin,
-//! in either order: the judge probes an instant when it is over.
+//! `Leads` and `LeadsNoMore` bound the interval in which a node answered so, and each probe shows
+//! whose intervals are open; two intervals overlap if time passes while neither has ended. At one
+//! instant one may end and the other begin, in either order: the judge probes an instant when it is
+//! over.
 //!
-//! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
-//! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
+//! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only`
+//! rule it out to the nanosecond: a claim ends before its lease, and no other lease begins before
+//! that.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

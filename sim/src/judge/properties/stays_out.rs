@@ -1,10 +1,10 @@
-//! **Theorem (section 6).** A candidate that has resigned asks for no lease until its hold-off is over, and
-//! a candidate that has left the election asks for none until it is asked to take part again: so that another
-//! one can take over.
+//! **Theorem (section 6).** A candidate that has resigned asks for no lease until its hold-off is
+//! over, and a candidate that has left the election asks for none until it is asked to take part
+//! again: so that another one can take over.
 //!
-//! By a fast clock a hold-off takes `1 / (1 + rho)` of its duration; if some candidate's clock counts faster
-//! than that, or is put forward, nothing is promised. Rests on a process that lives once. Engines with
-//! ticks may report the end of a resignation a tick late.
+//! By a fast clock a hold-off takes `1 / (1 + rho)` of its duration; if some candidate's clock
+//! counts faster than that, or is put forward, nothing is promised. Rests on a process that lives
+//! once. Engines with ticks may report the end of a resignation a tick late.
 
 use std::time::Duration;
 
@@ -46,7 +46,8 @@ impl StaysOut {
         };
     }
 
-    /// Compares the first acquire after a resignation with the end of the hold-off. Later ones can't come too early.
+    /// Compares the first acquire after a resignation with the end of the hold-off. Later ones
+    /// can't come too early.
     fn campaigns(&mut self, at: SimTime, who: Who, tally: &mut Tally) -> Found {
         let out_until = std::mem::take(&mut self.candidates.of(who).out_until);
         if out_until == SimTime::START || !self.terms.no_clock_too_fast {

@@ -1,14 +1,15 @@
-//! **Theorem (G6).** A server grants no new tenure before `quarantine / (1 + rho)` of true time have passed since its
-//! first answer to any request: by then no lease is left that an earlier server granted and this one has not seen. So
-//! also on the very first server, which can't know that it is the first, unless it is configured to trust an
-//! empty store.
+//! **Theorem (G6).** A server grants no new tenure before `quarantine / (1 + rho)` of true time
+//! have passed since its first answer to any request: by then no lease is left that an earlier
+//! server granted and this one has not seen. So also on the very first server, which can't know
+//! that it is the first, unless it is configured to trust an empty store.
 //!
-//! The first request that a server carries out begins another past, and a candidate that is granted a lease says that
-//! somebody has watched it for the quarantine, from after the answer that told it. Clocks are read
-//! rounded down: a tick is allowed.
+//! The first request that a server carries out begins another past, and a candidate that is granted
+//! a lease says that somebody has watched it for the quarantine, from after the answer that told
+//! it. Clocks are read rounded down: a tick is allowed.
 //!
-//! Rests on candidates that don't count too fast ([`Waits`](Assumption::Waits)), and on a store that asks for the
-//! quarantine ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is repeated begins no tenure.
+//! Rests on candidates that don't count too fast ([`Waits`](Assumption::Waits)), and on a store
+//! that asks for the quarantine ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is
+//! repeated begins no tenure.
 
 use std::time::Duration;
 

@@ -1,18 +1,19 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a leader has stopped renewing
-//! without handing its lease back, as a crashed leader does, if another candidate waits for it: from the first answer
-//! that shows the waiting candidate the lease's last mark, within
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a leader
+//! has stopped renewing without handing its lease back, as a crashed leader does, if another
+//! candidate waits for it: from the first answer that shows the waiting candidate the lease's last
+//! mark, within
 //!
-//! - the TTL, for which it watches the mark, and a jitter by which waiting candidates spread their requests, both on the
-//!   slowest clock;
+//! - the TTL, for which it watches the mark, and a jitter by which waiting candidates spread their
+//!   requests, both on the slowest clock;
 //! - a round trip for the request, and one for a request in flight.
 //!
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! The time counts from the first answer in the calm that shows the record that the store still has. A
-//! renewal or a release makes it void, and so does a past that is not watched yet, a candidate that knows of a lost
-//! tenure, or a grant to a process that is
-//! not known to wait; and nothing is due if some candidate's request timeout is shorter
-//! than a healthy network needs for an answer, or if settings contradict each other: then a lease is watched for longer.
+//! The time counts from the first answer in the calm that shows the record that the store still
+//! has. A renewal or a release makes it void, and so does a past that is not watched yet, a
+//! candidate that knows of a lost tenure, or a grant to a process that is not known to wait; and
+//! nothing is due if some candidate's request timeout is shorter than a healthy network needs for
+//! an answer, or if settings contradict each other: then a lease is watched for longer.
 //! `handover-within` is the same theorem for leases that were handed back.
 //!
 //! Rests on clocks that are not stepped, and on one server at a time.
@@ -33,12 +34,13 @@ const ROUNDED: u32 = 24;
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
-    /// Whether every candidate gets its answers in time, if there are no faults, and watches no lease for longer than a
-    /// TTL.
+    /// Whether every candidate gets its answers in time, if there are no faults, and watches no
+    /// lease for longer than a TTL.
     is_promised: bool,
     /// The mark that each candidate has seen, while something is due.
     seen: Recent<Who, Option<Mark>>,
-    /// The latest time for the next lead after the first answer that showed a candidate the lease's mark.
+    /// The latest time for the next lead after the first answer that showed a candidate the lease's
+    /// mark.
     due: Due,
 }
 
@@ -160,7 +162,8 @@ mod tests {
 
     const ACQUIRE: Asked = asks(7);
 
-    /// A TTL of 90 ms and a jitter of 5 ms, clocks that may be off by a tenth, and a latency of 1 ms.
+    /// A TTL of 90 ms and a jitter of 5 ms, clocks that may be off by a tenth, and a latency of 1
+    /// ms.
     fn with(changes: impl FnOnce(&mut Terms)) -> TakeoverWithin {
         let limits = Limits {
             drift_ppm: 100_000,
@@ -187,8 +190,9 @@ mod tests {
         kept(1, 7, millis(200))
     }
 
-    /// Node 0 holds a lease and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: it watches the mark
-    /// for 95 ms, for which a slow clock takes 105,555,556 ns, and two requests take 4 ms.
+    /// Node 0 holds a lease and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms:
+    /// it watches the mark for 95 ms, for which a slow clock takes 105,555,556 ns, and two requests
+    /// take 4 ms.
     fn waits() -> Vec<Seen> {
         vec![
             at(0, grant(None, lease())),
@@ -274,8 +278,8 @@ mod tests {
     fn nothing_is_due_without_a_known_waiting_candidate() {
         let told = Answer::Not { past_is_watched: false };
         for (index, instead) in [
-            // No calm; no request in the calm; one of a candidate that knows of a loss; no answer; a failed request; a
-            // past to watch.
+            // No calm; no request in the calm; one of a candidate that knows of a loss; no answer;
+            // a failed request; a past to watch.
             (1, crashed(n(3))),
             (2, crashed(n(3))),
             (2, sent(n(1), 1, asks(8))),

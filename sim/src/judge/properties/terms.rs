@@ -1,4 +1,5 @@
-//! The facts about a run that its properties use: the settings of its candidates, and the engine's tick.
+//! The facts about a run that its properties use: the settings of its candidates, and the engine's
+//! tick.
 
 use std::time::Duration;
 
@@ -26,7 +27,8 @@ pub struct Terms {
     pub longest_ttl: Duration,
     /// The longest random delay before a waiting candidate asks for a lease that it has watched.
     pub longest_jitter: Duration,
-    /// Whether also the very first server grants nothing before a quarantine: it does not trust an empty store.
+    /// Whether also the very first server grants nothing before a quarantine: it does not trust an
+    /// empty store.
     pub first_server_waits: bool,
     /// Whether no candidate's clock counts faster than its drift bound allows, or is put forward.
     pub no_clock_too_fast: bool,
@@ -62,8 +64,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `stop margin / (1 + rho)`, rounded down: the least true time by which a claim ends before its
-    /// lease.
+    /// `stop margin / (1 + rho)`, rounded down: the least true time by which a claim ends before
+    /// its lease.
     pub fn margin(&self) -> Duration {
         on_fastest_clock(self.stop_margin, self.drift_ppm)
     }
@@ -90,8 +92,8 @@ impl Terms {
         Self { tick, ..Self::default() }
     }
 
-    /// Whether candidates have handles that can be asked before their driver receives a request: not in an engine
-    /// without ticks, whose candidates are the state machine alone.
+    /// Whether candidates have handles that can be asked before their driver receives a request:
+    /// not in an engine without ticks, whose candidates are the state machine alone.
     pub(super) fn has_handles(&self) -> bool {
         self.tick != NANOSECOND
     }
@@ -131,9 +133,9 @@ impl Terms {
         }
     }
 
-    /// Whether a healthy network answers a candidate within its request timeout. If not, its requests fail
-    /// without any fault, and nothing is promised. Engines with ticks round up
-    /// at every step of the way.
+    /// Whether a healthy network answers a candidate within its request timeout. If not, its
+    /// requests fail without any fault, and nothing is promised. Engines with ticks round up at
+    /// every step of the way.
     pub(super) fn is_answered_in_time(&self, who: Who) -> bool {
         self.candidates.get(who.node).is_some_and(|limits| self.is_enough(limits))
     }
@@ -148,12 +150,14 @@ impl Terms {
         on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
     }
 
-    /// Whether every candidate's quarantine covers the leases of all: if not, some must watch a lease that was handed back.
+    /// Whether every candidate's quarantine covers the leases of all: if not, some must watch a
+    /// lease that was handed back.
     pub(super) fn settings_agree(&self) -> bool {
         self.quarantine >= self.longest_ttl
     }
 
-    /// The latest true time at which a duration of that candidate has passed, with the engine's rounding.
+    /// The latest true time at which a duration of that candidate has passed, with the engine's
+    /// rounding.
     pub(super) fn latest_end(&self, from: SimTime, who: Who, counted: Duration) -> SimTime {
         from + self.limits_of(who).at_most(counted) + self.rounding()
     }

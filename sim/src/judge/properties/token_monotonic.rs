@@ -1,13 +1,15 @@
-//! **Theorem (G3).** The tokens of one election strictly increase from tenure to tenure: across crash,
-//! release, expiry and restart, and across the loss of the store's data.
+//! **Theorem (G3).** The tokens of one election strictly increase from tenure to tenure: across
+//! crash, release, expiry and restart, and across the loss of the store's data.
 //!
-//! Rests on a wall clock that is not behind the last grant once its record is lost, because that clock is then the
-//! lower bound of new tokens; and, for the reports of candidates, on processes that live once: a process that was
-//! put back is elected again under the token that it has forgotten.
+//! Rests on a wall clock that is not behind the last grant once its record is lost, because that
+//! clock is then the lower bound of new tokens; and, for the reports of candidates, on processes
+//! that live once: a process that was put back is elected again under the token that it has
+//! forgotten.
 //!
-//! Grants are judged at the store, in its order. Candidates report their elections later, a paused one
-//! much later. So for an `Elected` it is required only that its token was granted, that no other candidate was
-//! elected under it, and that it is above all tokens under which the same candidate was elected before.
+//! Grants are judged at the store, in its order. Candidates report their elections later, a paused
+//! one much later. So for an `Elected` it is required only that its token was granted, that no
+//! other candidate was elected under it, and that it is above all tokens under which the same
+//! candidate was elected before.
 
 use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::judge::finding::Finding;

@@ -1,11 +1,13 @@
-//! **Theorem (section 6).** Work that waits for its tenure's cancellation token is cancelled when the tenure is over:
-//! when its claim has ended by the clock, also if the driver does not run, and when the candidate reports that it has
-//! stepped down. It ends at once then.
+//! **Theorem (section 6).** Work that waits for its tenure's cancellation token is cancelled when
+//! the tenure is over: when its claim has ended by the clock, also if the driver does not run, and
+//! when the candidate reports that it has stepped down. It ends at once then.
 //!
-//! The theorem says nothing about work without a time to drain, because the store answered that the tenure is over: it
-//! is dropped, and not polled. Engines with ticks round up at each step of the way.
+//! The theorem says nothing about work without a time to drain, because the store answered that the
+//! tenure is over: it is dropped, and not polled. Engines with ticks round up at each step of the
+//! way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
+//! Rests on clocks that were not put back, and on a process that lives once. A paused process is
+//! not judged.
 
 use std::time::Duration;
 

@@ -1,13 +1,15 @@
-//! **Theorem (G1, G2).** Even a resource that checks no tokens accepts no write of an older tenure after
-//! one of a newer, as long as no process is paused between a check and its effect, and no effect takes
-//! longer than `stop margin / (1 + rho)`.
+//! **Theorem (G1, G2).** Even a resource that checks no tokens accepts no write of an older tenure
+//! after one of a newer, as long as no process is paused between a check and its effect, and no
+//! effect takes longer than `stop margin / (1 + rho)`.
 //!
-//! Rests on just that, and on all that `single-leader` rests on: a check is made under a claim, a claim
-//! ends a stop margin before its lease, and the next tenure begins no earlier than that lease ends. A candidate
-//! that hands a lease back sooner has waited for the effects of its work, which `no-release-under-work` judges.
-//! This is the purpose of a stop margin; without prompt effects only tokens help: see `fenced-writes`.
+//! Rests on just that, and on all that `single-leader` rests on: a check is made under a claim, a
+//! claim ends a stop margin before its lease, and the next tenure begins no earlier than that lease
+//! ends. A candidate that hands a lease back sooner has waited for the effects of its work, which
+//! `no-release-under-work` judges. This is the purpose of a stop margin; without prompt effects
+//! only tokens help: see `fenced-writes`.
 //!
-//! All writes are judged, also those that a fenced resource refused. A tenure is older if it was granted earlier.
+//! All writes are judged, also those that a fenced resource refused. A tenure is older if it was
+//! granted earlier.
 
 use super::order::Order;
 use super::{About, Found, Property, PropertyName, State, Tally};

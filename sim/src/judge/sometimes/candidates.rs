@@ -10,7 +10,8 @@ use crate::trace::{Answer, Asked, Reason, Who};
 pub(super) struct Life {
     /// The last token from which it stepped down, unless its clock was the reason.
     given_up: Option<u64>,
-    /// The token of the last tenure that it stepped down from, and the end of the time for its work to drain.
+    /// The token of the last tenure that it stepped down from, and the end of the time for its work
+    /// to drain.
     pub(super) drains: (u64, SimTime),
     /// Whether it waits out a quarantine.
     pub(super) waits: bool,

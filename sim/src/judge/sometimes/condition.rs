@@ -1,5 +1,5 @@
-//! The conditions, their names, and the engines that can meet them. Those that show a kind of fault are in its row in the
-//! catalogue of faults.
+//! The conditions, their names, and the engines that can meet them. Those that show a kind of fault
+//! are in its row in the catalogue of faults.
 
 use crate::plan::{FaultKind, Scope, Shows};
 
@@ -149,7 +149,8 @@ enum Needs {
     Changes,
     /// A store that shows each request.
     Requests,
-    /// An engine that simulates: a store that shows what it refuses, and faults that strike within a millisecond.
+    /// An engine that simulates: a store that shows what it refuses, and faults that strike within
+    /// a millisecond.
     Simulation,
     /// The model engine alone: messages that overtake each other.
     Model,

@@ -30,7 +30,8 @@ impl Default for ShownFaults {
 }
 
 impl ShownFaults {
-    /// The names of the conditions that show kinds, and how often each was met. Kinds may share one.
+    /// The names of the conditions that show kinds, and how often each was met. Kinds may share
+    /// one.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let named = |kind: FaultKind| Some((kind.shown_by()?.name(), self.0[kind as usize]));
         FaultKind::ALL.into_iter().filter_map(named)
@@ -42,7 +43,8 @@ impl ShownFaults {
     }
 }
 
-/// The names of the conditions that show one of those kinds, each once: kinds that share one are neighbours.
+/// The names of the conditions that show one of those kinds, each once: kinds that share one are
+/// neighbours.
 pub(super) fn names(
     kinds: impl IntoIterator<Item = FaultKind>,
 ) -> impl Iterator<Item = &'static str> {
@@ -106,7 +108,8 @@ impl Sometimes {
         self.met_if(Condition::AllNodesCutOff, !was_cut_off && self.all_are_cut_off());
     }
 
-    /// The condition that shows the kind is met, unless it is about a leader and the fault has struck none.
+    /// The condition that shows the kind is met, unless it is about a leader and the fault has
+    /// struck none.
     fn show(&mut self, kind: FaultKind, node: Option<usize>, state: &State) {
         let is_met = match kind.shown_by() {
             None => false,

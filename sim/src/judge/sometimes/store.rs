@@ -74,7 +74,8 @@ impl Sometimes {
                     Condition::StaleAcquireRefused,
                     free.is_some_and(|before| seen < before.token),
                 );
-                // It was granted a lease before. A new campaign has a new holder id, so this is an old request.
+                // It was granted a lease before. A new campaign has a new holder id, so this is an
+                // old request.
                 let holds = |tenure: &Tenure| tenure.holder == step.holder;
                 let late = self.store.tenures.iter().any(|(_, tenure)| holds(tenure));
                 let is_over = |before: Kept| before.released || before.mark.holder != step.holder;

@@ -1,5 +1,5 @@
-//! Does a store keep the store contract? One test for each row of the contract, for any implementation of
-//! [`tenure::store::Store`].
+//! Does a store keep the store contract? One test for each row of the contract, for any
+//! implementation of [`tenure::store::Store`].
 //!
 //! ```
 //! use tenure::store::Memory;
@@ -16,18 +16,21 @@
 //! tenure_sim::conformance!(memory, InMemory(Memory::new()));
 //! ```
 //!
-//! The macro makes a module `memory` with a `#[test]` for each [`Row`]. Each test makes its own harness, and the tests
-//! run at the same time. A row is skipped, with a line on standard error, if the store declares that it does not keep
-//! it ([`StoreTraits`]), or if it needs an action that the harness does not support.
+//! The macro makes a module `memory` with a `#[test]` for each [`Row`]. Each test makes its own
+//! harness, and the tests run at the same time. A row is skipped, with a line on standard error, if
+//! the store declares that it does not keep it ([`StoreTraits`]), or if it needs an action that the
+//! harness does not support.
 //!
-//! Skipped rows are listed in the output of `cargo test`, whether tests pass or not; `cargo nextest` hides them.
-//! [`Harness::skipped_rows`] states which they are, so that no other row is skipped unnoticed.
+//! Skipped rows are listed in the output of `cargo test`, whether tests pass or not;
+//! `cargo nextest` hides them. [`Harness::skipped_rows`] states which they are, so that no other
+//! row is skipped unnoticed.
 //!
-//! A store compares what a candidate says that it has watched, and does not wait. So the rows say so, and do not wait
-//! either, except for a purge, which watches by itself, and for servers that end leases by themselves.
+//! A store compares what a candidate says that it has watched, and does not wait. So the rows say
+//! so, and do not wait either, except for a purge, which watches by itself, and for servers that
+//! end leases by themselves.
 //!
-//! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the harness does not
-//! support. The tests see answers, not the data that a server has written.
+//! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that
+//! the harness does not support. The tests see answers, not the data that a server has written.
 //!
 //! [`StoreTraits`]: tenure::store::StoreTraits
 
@@ -86,8 +89,8 @@ pub trait Harness: Send + Sync {
     /// Another connection to the same store.
     fn connect(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Replaces the server by another one, which breaks the connections to the old one. A store that can't lose data
-    /// without losing every candidate keeps this default.
+    /// Replaces the server by another one, which breaks the connections to the old one. A store
+    /// that can't lose data without losing every candidate keeps this default.
     ///
     /// # Errors
     /// If the harness does not support that: the rows that need it are skipped.
@@ -96,8 +99,8 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
-    /// Changes the store's data in that way, at once. [`Row::Differential`] omits the mishaps that the harness does not
-    /// support.
+    /// Changes the store's data in that way, at once. [`Row::Differential`] omits the mishaps that
+    /// the harness does not support.
     ///
     /// # Errors
     /// If the harness does not support that.
@@ -106,11 +109,12 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
-    /// From the call with `true` to the call with `false` no answer arrives in time: the server is paused, or its
-    /// answers are held back. It may carry out requests meanwhile, or later. Connections stay open.
+    /// From the call with `true` to the call with `false` no answer arrives in time: the server is
+    /// paused, or its answers are held back. It may carry out requests meanwhile, or later.
+    /// Connections stay open.
     ///
-    /// [`Row::SlowServer`] waits [`SLOW`] for each answer, so it tests a store's own timeouts only if they are
-    /// shorter.
+    /// [`Row::SlowServer`] waits [`SLOW`] for each answer, so it tests a store's own timeouts only
+    /// if they are shorter.
     ///
     /// # Errors
     /// If the harness does not support that: the row is skipped.
@@ -119,14 +123,15 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
-    /// Whether the store trusts a server without any grants to have lost nothing. Such a store does not promise
-    /// that its past is watched after a loss, and the rows about it are skipped.
+    /// Whether the store trusts a server without any grants to have lost nothing. Such a store does
+    /// not promise that its past is watched after a loss, and the rows about it are skipped.
     fn trusts_an_empty_store(&self) -> bool {
         false
     }
 
-    /// The rows that are skipped with this harness. [`check`] then fails if another row is skipped, or if one of these is
-    /// not, so that a row which is no longer tested is noticed. Default: whatever is skipped is only listed.
+    /// The rows that are skipped with this harness. [`check`] then fails if another row is skipped,
+    /// or if one of these is not, so that a row which is no longer tested is noticed. Default:
+    /// whatever is skipped is only listed.
     fn skipped_rows(&self) -> Option<&[Row]> {
         None
     }
@@ -213,7 +218,8 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
 /// Tests one row in a runtime of its own: the body of one `#[test]`.
 ///
 /// # Panics
-/// If the store violates it, or if the row is skipped against [`Harness::skipped_rows`], or should have been.
+/// If the store violates it, or if the row is skipped against [`Harness::skipped_rows`], or should
+/// have been.
 pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -237,7 +243,8 @@ pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     }
 }
 
-/// Writes to standard error directly: the output of `eprintln!` is captured, and not shown for a test that passes.
+/// Writes to standard error directly: the output of `eprintln!` is captured, and not shown for a
+/// test that passes.
 fn report_skipped(row: Row, why: &str) {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     // If writing to standard error fails, there is no reader.

@@ -20,7 +20,8 @@ use super::{Broken, Data, Harness, Mishap, Row};
 pub(super) const LONG: Duration = Duration::from_secs(60);
 /// As long as all rows claim to have watched the past, but for those about the past.
 const EVER: Duration = Duration::from_secs(36_000);
-/// The longest time for which a store may answer with errors after its server was replaced or a request was dropped.
+/// The longest time for which a store may answer with errors after its server was replaced or a
+/// request was dropped.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(20);
 const TRIES_EVERY: Duration = Duration::from_millis(50);
 
@@ -99,7 +100,8 @@ impl<'a, H: Harness> Probe<'a, H> {
         has
     }
 
-    /// Sends a request about one election. An error is a violation, because no server fails in these tests.
+    /// Sends a request about one election. An error is a violation, because no server fails in
+    /// these tests.
     pub(super) async fn ask_about(&mut self, key: &Key, request: Request) -> Found<Reply> {
         let answer = self.store.call(key, request.clone()).await;
         self.transcript.push(format!("{key:.20}: {request:?} -> {answer:?}"));
@@ -137,7 +139,8 @@ impl<'a, H: Harness> Probe<'a, H> {
         }
     }
 
-    /// Deletes the records that may be deleted, and returns their number. A store without that is skipped.
+    /// Deletes the records that may be deleted, and returns their number. A store without that is
+    /// skipped.
     pub(super) async fn purged(&mut self) -> Found<u64> {
         let answer = self.store.purge(Duration::ZERO).await;
         self.transcript.push(format!("purge of any age -> {answer:?}"));
@@ -328,8 +331,8 @@ pub(super) fn limit(error: LimitError) -> Stop {
     Stop::Broken(error.to_string())
 }
 
-/// The holder with that number. It differs from the others at both ends: in the part that a transcript prints, and
-/// in the part that a store may truncate.
+/// The holder with that number. It differs from the others at both ends: in the part that a
+/// transcript prints, and in the part that a store may truncate.
 pub(super) fn holder(candidate: u128) -> HolderId {
     HolderId::from_bits((candidate << 96) | candidate)
 }
@@ -364,7 +367,8 @@ pub(super) const fn watched(past: UnwatchedPast, time: Duration) -> WatchedStamp
     WatchedStamp { stamp: past.stamp, time }
 }
 
-/// How many elections take part in a row about calls: two calls of the driver, the second of which is not whole.
+/// How many elections take part in a row about calls: two calls of the driver, the second of which
+/// is not whole.
 pub(super) fn requests_in_two_calls(in_call: usize) -> usize {
     in_call.max(4) + 4
 }

@@ -46,8 +46,9 @@ macro_rules! rows {
             }
         }
 
-        /// Makes a module of that name with one `#[test]` for each row of the store contract. The second argument makes
-        /// a fresh [`Harness`](crate::conformance::Harness) for each test, within a tokio runtime.
+        /// Makes a module of that name with one `#[test]` for each row of the store contract. The
+        /// second argument makes a fresh [`Harness`](crate::conformance::Harness) for each test,
+        /// within a tokio runtime.
         #[macro_export]
         macro_rules! conformance {
             ($dollar name:ident, $dollar harness:expr) => {

@@ -42,8 +42,8 @@ impl Simulation {
         }
     }
 
-    /// Carries a plan out twice. Different traces are reported before any other failure, because such a failure could
-    /// not be reproduced.
+    /// Carries a plan out twice. Different traces are reported before any other failure, because
+    /// such a failure could not be reproduced.
     pub(super) fn attempt_twice(&self, plan: &Plan) -> Result<Run, Failure> {
         let (first, again) = (self.attempt(plan), self.attempt(plan));
         let digest = |attempt: &Result<(Run, Digest), Failure>| {

@@ -1,10 +1,11 @@
-//! Is leader-only work safe under faults, and does a store keep its promises? Runs a user's own work, or a user's own
-//! store, under drawn plans, and judges all properties.
+//! Is leader-only work safe under faults, and does a store keep its promises? Runs a user's own
+//! work, or a user's own store, under drawn plans, and judges all properties.
 //!
-//! The candidates are tenure's real state machine in the [model engine](crate::engines::model). The resource to which
-//! they write ([`Workload`]) and the store that grants the leases ([`StoreModel`]) may be the user's. Both are plain
-//! values with plain functions that the engine calls. With the feature `turmoil`, a user's async code can run instead
-//! (`Service`), with the shipped driver and store.
+//! The candidates are tenure's real state machine in the [model engine](crate::engines::model). The
+//! resource to which they write ([`Workload`]) and the store that grants the leases
+//! ([`StoreModel`]) may be the user's. Both are plain values with plain functions that the engine
+//! calls. With the feature `turmoil`, a user's async code can run instead (`Service`), with the
+//! shipped driver and store.
 //!
 //! ```
 //! use tenure_sim::Simulation;
@@ -42,9 +43,9 @@
 //! Simulation::new().runs(20).workload(Counter::default).check();
 //! ```
 //!
-//! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs, and each run that
-//! fails, is carried out twice to check this. Not guaranteed: anything about code outside of the value, such as a real
-//! client of a real queue.
+//! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs,
+//! and each run that fails, is carried out twice to check this. Not guaranteed: anything about code
+//! outside of the value, such as a real client of a real queue.
 
 mod attempt;
 mod error;
@@ -94,7 +95,8 @@ pub struct Report {
 }
 
 impl Simulation {
-    /// Tenure's own state machine and store contract, every kind of fault, and a thousand seeds from 1 on.
+    /// Tenure's own state machine and store contract, every kind of fault, and a thousand seeds
+    /// from 1 on.
     pub fn new() -> Self {
         Self {
             first: 1,
@@ -105,8 +107,8 @@ impl Simulation {
         }
     }
 
-    /// Sets the number of seeds; without it a thousand, or a hundred for a [`Service`](Self::service). `TENURE_SIM_RUNS`
-    /// overrides it.
+    /// Sets the number of seeds; without it a thousand, or a hundred for a
+    /// [`Service`](Self::service). `TENURE_SIM_RUNS` overrides it.
     #[must_use]
     pub fn runs(mut self, runs: u64) -> Self {
         self.runs = Some(runs);
@@ -135,15 +137,17 @@ impl Simulation {
         self
     }
 
-    /// Sets the store that grants the leases, instead of the store contract as the design states it.
+    /// Sets the store that grants the leases, instead of the store contract as the design states
+    /// it.
     #[must_use]
     pub fn store<S: StoreModel>(mut self) -> Self {
         self.subject = self.subject.with_store::<S>();
         self
     }
 
-    /// Sets the service that runs on each node, in place of a workload and a store as values: with the shipped driver
-    /// and the shipped Redis store, in the [turmoil engine](crate::engines::turmoil). `new` is called for each run.
+    /// Sets the service that runs on each node, in place of a workload and a store as values: with
+    /// the shipped driver and the shipped Redis store, in the [turmoil
+    /// engine](crate::engines::turmoil). `new` is called for each run.
     #[cfg(feature = "turmoil")]
     #[must_use]
     pub fn service<S: Service>(mut self, new: impl Fn() -> S + Sync + 'static) -> Self {
@@ -161,8 +165,9 @@ impl Simulation {
     /// Carries out all runs, and panics if one fails. For a `#[test]`.
     ///
     /// # Panics
-    /// With the failure, the seed, the plan, and the path of the run's page. Conditions that were never met are printed
-    /// on standard error, and are not a failure unless [required](Self::needs_all_conditions).
+    /// With the failure, the seed, the plan, and the path of the run's page. Conditions that were
+    /// never met are printed on standard error, and are not a failure unless
+    /// [required](Self::needs_all_conditions).
     pub fn check(&self) {
         match self.run() {
             Ok(report) if report.unmet.is_empty() => {}
@@ -178,8 +183,9 @@ impl Simulation {
     /// Carries out all runs.
     ///
     /// # Errors
-    /// The failed run of the lowest seed, with the smallest failing plan; runs that could not have failed
-    /// ([`Empty`](SimulationError::Empty)); or a variable of the environment with an invalid value.
+    /// The failed run of the lowest seed, with the smallest failing plan; runs that could not have
+    /// failed ([`Empty`](SimulationError::Empty)); or a variable of the environment with an invalid
+    /// value.
     pub fn run(&self) -> Result<Report, SimulationError> {
         let campaign = self.campaign(|name| env::var_os(name))?;
         let mut summary = campaign.run_each(&|seed| self.one(seed), || {});

@@ -1,5 +1,5 @@
-//! Variables of the environment for simulations: longer runs in continuous integration, and the run of a failed
-//! seed, without a change to the code.
+//! Variables of the environment for simulations: longer runs in continuous integration, and the run
+//! of a failed seed, without a change to the code.
 
 use std::ffi::OsString;
 

@@ -13,11 +13,13 @@ use crate::trace::{Digest, Hasher};
 
 /// The work of leaders, and the resource that it changes.
 ///
-/// A leader checks its leadership, decides on an intent, then acts; and repeats this. Any fault may come in between.
-/// Its effect lands later, perhaps after a long pause when another candidate already leads.
+/// A leader checks its leadership, decides on an intent, then acts; and repeats this. Any fault may
+/// come in between. Its effect lands later, perhaps after a long pause when another candidate
+/// already leads.
 ///
-/// A value is the resource of one run: one queue, one table, one file. Its state must depend only on the calls: no
-/// clock, no entropy, no order of a hash map. A panic in it is a failure of the run.
+/// A value is the resource of one run: one queue, one table, one file. Its state must depend only
+/// on the calls: no clock, no entropy, no order of a hash map. A panic in it is a failure of the
+/// run.
 pub trait Workload {
     /// A leader's decision. It is hashed to check that runs are reproducible.
     type Intent: Clone + Hash;
@@ -27,16 +29,18 @@ pub trait Workload {
         "workload"
     }
 
-    /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one of them.
+    /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one
+    /// of them.
     ///
-    /// The default is right for a resource that compares tokens. For a resource that does not, other assumptions can be
-    /// added, which shows the ones that it relies on.
+    /// The default is right for a resource that compares tokens. For a resource that does not,
+    /// other assumptions can be added, which shows the ones that it relies on.
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::WallClock, Assumption::OneMemory]
     }
 
-    /// Decides the next effect of a leader that has just checked its leadership; `None` if there is nothing to do.
-    /// A leader's effects follow one another: this is not called while an effect of its tenure is under way.
+    /// Decides the next effect of a leader that has just checked its leadership; `None` if there is
+    /// nothing to do. A leader's effects follow one another: this is not called while an effect of
+    /// its tenure is under way.
     fn intend(&self, leader: Leader) -> Option<Self::Intent>;
 
     /// A leader's effect lands, late or not. The resource decides whether to accept it.
@@ -75,7 +79,8 @@ pub struct Effect<I> {
 pub(super) struct Guarded<W: Workload> {
     twins: TwinSinks,
     workload: W,
-    /// The intents by the number of the check. They are kept: a restored process carries out its intent again.
+    /// The intents by the number of the check. They are kept: a restored process carries out its
+    /// intent again.
     intents: BTreeMap<u64, W::Intent>,
     hash: Hasher,
     /// The number of effects that have landed.
@@ -86,8 +91,8 @@ pub(super) struct Guarded<W: Workload> {
 
 /// A user's workload of any type, in one run.
 pub(super) trait Judged: Sink {
-    /// Its name, and the number of the workload's effects that it has judged; `None` if the plan breaks its
-    /// assumptions.
+    /// Its name, and the number of the workload's effects that it has judged; `None` if the plan
+    /// breaks its assumptions.
     fn property(&self) -> Option<(PropertyName, u64)>;
 
     /// A hash of all intents.

@@ -59,7 +59,8 @@ impl FaultKind {
         self.row().may_break
     }
 
-    /// Whether a fault of this kind breaks, all by itself, an assumption that more than one property rests on.
+    /// Whether a fault of this kind breaks, all by itself, an assumption that more than one
+    /// property rests on.
     pub fn is_beyond_the_assumptions(self) -> bool {
         self.breaks().iter().any(|assumption| *assumption != Assumption::PromptEffects)
     }
@@ -78,8 +79,8 @@ impl FaultKind {
         !matches!(self.row().time, Time::Moment)
     }
 
-    /// Whether it does nothing while the process of its node is down. Other faults of a node are of its machine or its
-    /// link.
+    /// Whether it does nothing while the process of its node is down. Other faults of a node are of
+    /// its machine or its link.
     pub const fn needs_a_process(self) -> bool {
         self.row().needs_a_process
     }

@@ -8,14 +8,15 @@ use crate::plan::draw::Draw;
 
 /// The most by which a real replica lags, in milliseconds.
 pub const LAG_MOST_MS: u64 = 500;
-/// The longest pause of a raft leader, in milliseconds: well below each TTL less the time since a renewal. After a longer
-/// one, etcd before 3.4.31 and 3.5.13 may revoke leases that were renewed at its successor.
+/// The longest pause of a raft leader, in milliseconds: well below each TTL less the time since a
+/// renewal. After a longer one, etcd before 3.4.31 and 3.5.13 may revoke leases that were renewed
+/// at its successor.
 pub const RAFT_PAUSE_MOST_MS: u64 = 900;
 /// Shorter ones are not noticed by the other members.
 pub(super) const RAFT_PAUSE_LEAST_MS: u64 = 300;
 
-/// A server's clock is wrong by that much after a machine was resumed, in another time zone, and without a battery. The
-/// last one is the most.
+/// A server's clock is wrong by that much after a machine was resumed, in another time zone, and
+/// without a battery. The last one is the most.
 const FAR_MS: [u64; 3] = [30_000, 3_600_000, 3_653 * DAY_MS];
 
 /// A store that is down for long hides all other faults.

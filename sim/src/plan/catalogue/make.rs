@@ -72,8 +72,9 @@ macro_rules! catalogue {
 
         /// What is done to a server that stays up, by an operator or by the server itself.
         ///
-        /// An act does nothing at a server that is down or answers nothing when it begins. A restart of the server
-        /// undoes those that last. Those that [need no server](Self::needs_a_server) are exceptions.
+        /// An act does nothing at a server that is down or answers nothing when it begins. A
+        /// restart of the server undoes those that last. Those that [need no
+        /// server](Self::needs_a_server) are exceptions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Act { $($(#[doc = $act_doc])+ $Act,)+ }
@@ -90,8 +91,8 @@ macro_rules! catalogue {
 
         /// A fault, and its parameters. Nodes are numbered from zero.
         ///
-        /// A fault that names no node happens to the node at which its trigger fired, or else to the node that leads
-        /// when it begins. Without a leader it has no effect.
+        /// A fault that names no node happens to the node at which its trigger fired, or else to
+        /// the node that leads when it begins. Without a leader it has no effect.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(from = "Spelled", into = "Spelled")]
         pub enum What {
@@ -200,7 +201,8 @@ macro_rules! catalogue {
                 }
             }
 
-            /// A simple fault of this kind, which names no node; `None` for one that lasts the whole run.
+            /// A simple fault of this kind, which names no node; `None` for one that lasts the
+            /// whole run.
             pub const fn example(self) -> Option<What> {
                 match self {
                     $($(Self::$OfNode => {

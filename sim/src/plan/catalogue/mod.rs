@@ -1,9 +1,10 @@
 //! The catalogue of faults: each kind of fault has one row here, with all that is known of it.
 //!
-//! A row is an [explanation](FaultKind::explanation), a number, a name, the magnitudes with an example of each, and what
-//! [`Row`] says. The number keys the random draws of the kind and orders the kinds: it never changes. How magnitudes are
-//! drawn, and their bounds, is said in `magnitudes.rs`. A kind that is added here is drawn, listed, counted, shrunk and
-//! judged; what is left to do is to carry it out in the engines that have it.
+//! A row is an [explanation](FaultKind::explanation), a number, a name, the magnitudes with an
+//! example of each, and what [`Row`] says. The number keys the random draws of the kind and orders
+//! the kinds: it never changes. How magnitudes are drawn, and their bounds, is said in
+//! `magnitudes.rs`. A kind that is added here is drawn, listed, counted, shrunk and judged; what is
+//! left to do is to carry it out in the engines that have it.
 
 #[macro_use]
 mod make;
@@ -63,7 +64,8 @@ catalogue! {
             0 Partition => on_the_way(
                 Row::lasting("partition", "no message passes between a node and the store").cuts_off(),
             );
-            /// No message passes in one direction: from a node to the store, or from the store to the node.
+            /// No message passes in one direction: from a node to the store, or from the store to
+            /// the node.
             1 OneWay { to_store: bool = true } => on_the_way(
                 Row::lasting("one-way", "messages pass in one direction only")
                     .cuts_off()
@@ -75,7 +77,8 @@ catalogue! {
                     .cuts_off()
                     .plainer(FaultKind::Partition),
             );
-            /// Messages between a node and the store take up to `most_ms`: half a TTL in drawn plans.
+            /// Messages between a node and the store take up to `most_ms`: half a TTL in drawn
+            /// plans.
             3 Latency { most_ms: u64 = 400 } => on_the_way(
                 Row::lasting("latency", "messages take long").plainer(FaultKind::Partition),
             );
@@ -84,22 +87,22 @@ catalogue! {
                 .not_in_turmoil(TCP)
                 .not_in_real(TCP)
                 .plainer(FaultKind::Partition);
-            /// That many of a thousand messages arrive twice, the second time up to `most_ms` later: two TTLs in drawn
-            /// plans.
+            /// That many of a thousand messages arrive twice, the second time up to `most_ms`
+            /// later: two TTLs in drawn plans.
             5 Duplicate { permille: u32 = 900, most_ms: u64 = 400 } =>
                 Row::lasting("duplicate", "some messages arrive twice")
                     .not_in_turmoil(TCP)
                     .not_in_real(TCP)
                     .plainer(FaultKind::Partition);
-            /// That many of a thousand messages take up to `most_ms` longer, a TTL in drawn plans, and others overtake
-            /// them.
+            /// That many of a thousand messages take up to `most_ms` longer, a TTL in drawn plans,
+            /// and others overtake them.
             6 Reorder { permille: u32 = 900, most_ms: u64 = 400 } =>
                 Row::lasting("reorder", "some messages are overtaken")
                     .not_in_turmoil(TCP)
                     .not_in_real(TCP)
                     .plainer(FaultKind::Partition);
-            /// The node's connection breaks. Messages that have left it may still arrive at the store, in `turmoil` long
-            /// after the node has a new connection.
+            /// The node's connection breaks. Messages that have left it may still arrive at the
+            /// store, in `turmoil` long after the node has a new connection.
             7 Cut => on_the_way(Row::moment("cut", "a connection breaks").needs_a_process());
             /// The node's connections are reset, as by a firewall. What was on its way is lost.
             32 Reset => on_the_way(
@@ -109,8 +112,8 @@ catalogue! {
                     .not_in_turmoil(SIMPLE_NETWORK)
                     .plainer(FaultKind::Cut),
             );
-            /// The server's ends of the node's connections are gone, and the node's ends are open: nothing answers on
-            /// them.
+            /// The server's ends of the node's connections are gone, and the node's ends are open:
+            /// nothing answers on them.
             33 HalfOpen => on_the_way(
                 Row::moment("half-open", "connections are open at the node's end alone")
                     .needs_a_process()
@@ -119,16 +122,16 @@ catalogue! {
                     .plainer(FaultKind::Cut)
                     .shown_under_a_leader("half-open-under-a-leader"),
             );
-            /// That many bytes a second pass in each direction between a node and the store: 500, 2,000 or 10,000 in
-            /// drawn plans.
+            /// That many bytes a second pass in each direction between a node and the store: 500,
+            /// 2,000 or 10,000 in drawn plans.
             34 Throttle { bytes_per_second: u32 = 500 } => on_the_way(
                 Row::lasting("throttle", "few bytes a second pass")
                     .not_in_model(NO_BYTES)
                     .not_in_turmoil(SIMPLE_NETWORK)
                     .plainer(FaultKind::Partition),
             );
-            /// A replica replaces the store at once for all nodes but one. For that node the old primary continues to
-            /// acknowledge requests.
+            /// A replica replaces the store at once for all nodes but one. For that node the old
+            /// primary continues to acknowledge requests.
             26 OldPrimary =>
                 Row::lasting("old-primary", "a cut-off primary still acknowledges after a promotion")
                     .loses_data()
@@ -138,15 +141,17 @@ catalogue! {
         }
         /// A fault of a node's process, or of the machine on which it runs.
         Process ProcessFault {
-            /// The process is paused, and its clocks keep running: a garbage collection, a throttled container.
+            /// The process is paused, and its clocks keep running: a garbage collection, a
+            /// throttled container.
             9 Pause => Row::lasting("pause", "a process is paused").pauses().needs_a_process();
-            /// The task that drives the node's candidates gets no turn, while all others of its process run.
+            /// The task that drives the node's candidates gets no turn, while all others of its
+            /// process run.
             31 Starve => Row::lasting("starve", "the task that drives the candidates is not run")
                 .needs_a_process()
                 .not_in_model("has no driver's task: the process drives its candidate")
                 .not_in_real("can't stop one task of a process");
-            /// The machine sleeps: the process is paused and the monotonic clock stopped, but neither the boot clock nor
-            /// the wall clock.
+            /// The machine sleeps: the process is paused and the monotonic clock stopped, but
+            /// neither the boot clock nor the wall clock.
             14 Suspend =>
                 Row::lasting("suspend", "a machine sleeps: its monotonic clock stops, its boot clock does not")
                     .pauses()
@@ -154,7 +159,8 @@ catalogue! {
                     .not_in_real(OWN_MACHINE)
                     .plainer(FaultKind::Pause)
                     .shown_under_a_leader("leader-suspended");
-            /// The process is paused and all its clocks are stopped: a virtual machine that is stopped or moved.
+            /// The process is paused and all its clocks are stopped: a virtual machine that is
+            /// stopped or moved.
             15 VmStop => Row::lasting("vm-stop", "a machine is stopped, with all its clocks")
                 .pauses()
                 .breaks(&[CandidateClocks, PromptEffects])
@@ -162,8 +168,8 @@ catalogue! {
                 .not_in_real(OWN_MACHINE)
                 .plainer(FaultKind::Pause)
                 .shown_under_a_leader("leader-stopped-with-its-clocks");
-            /// When the fault ends, the node's memory and clocks are reset to their states at its beginning: a restored
-            /// snapshot of a virtual machine.
+            /// When the fault ends, the node's memory and clocks are reset to their states at its
+            /// beginning: a restored snapshot of a virtual machine.
             16 VmRestore => Row::lasting("vm-restore", "a machine is restored from a snapshot")
                 .at_its_end()
                 .breaks(&[CandidateClocks, OneMemory, PromptEffects])
@@ -171,23 +177,26 @@ catalogue! {
                 .not_in_real(OWN_MACHINE)
                 .plainer(FaultKind::Pause)
                 .shown_under_a_leader("leader-restored-from-a-snapshot");
-            /// The process crashes, and starts again as another candidate. With `power` its connections are not closed.
+            /// The process crashes, and starts again as another candidate. With `power` its
+            /// connections are not closed.
             19 Crash { power: bool = true } =>
                 Row::lasting("crash", "a process crashes, and starts again");
             /// The leader hands over on request, and campaigns again later.
             20 Resign => Row::moment("resign", "the leader hands over on request").needs_a_process();
-            /// The leader is asked to hand over to the node `to`; beyond the last node, to a name that nobody has. It leads
-            /// on until that node asks for the lead.
+            /// The leader is asked to hand over to the node `to`; beyond the last node, to a name
+            /// that nobody has. It leads on until that node asks for the lead.
             53 HandOver { to: usize = 1 } =>
                 Row::moment("hand-over", "the leader is asked to hand over to a certain node")
                     .needs_a_process()
                     .plainer(FaultKind::Resign)
                     .shown_by_its_effect("handed-over-to-the-one-that-was-meant");
-            /// The candidate leaves the election, and campaigns again when it ends. In `turmoil` it leaves by `stop()`, by
-            /// dropping all handles, or by the shutdown that `run_until` waits for, and a new candidate takes its place.
+            /// The candidate leaves the election, and campaigns again when it ends. In `turmoil` it
+            /// leaves by `stop()`, by dropping all handles, or by the shutdown that `run_until`
+            /// waits for, and a new candidate takes its place.
             21 Leave => Row::lasting("leave", "a candidate leaves the election, and campaigns again")
                 .needs_a_process();
-            /// The process can open no more files and connections (`RLIMIT_NOFILE`), and those to the store end.
+            /// The process can open no more files and connections (`RLIMIT_NOFILE`), and those to
+            /// the store end.
             48 NoDescriptors => on_the_way(
                 Row::lasting("no-descriptors", "a process can open no more connections or files")
                     .needs_a_process()
@@ -198,7 +207,8 @@ catalogue! {
         }
         /// A fault of a node's clock.
         Clock ClockFault {
-            /// The node's clock is put forward. With a negative `by_ms` it is put back, which is another kind.
+            /// The node's clock is put forward. With a negative `by_ms` it is put back, which is
+            /// another kind.
             17 ClockStep { by_ms: i64 = 300 } =>
                 Row::moment("clock-step", "a node's clock is put forward")
                     .breaks(&[Waits, PromptEffects])
@@ -208,8 +218,9 @@ catalogue! {
     of_no_node {
         /// A fault of the links of all nodes, one after the other.
         Links LinksFault {
-            /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by one in an order that
-            /// begins `shift` nodes further on. It counts as one fault for each node.
+            /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by
+            /// one in an order that begins `shift` nodes further on. It counts as one fault for
+            /// each node.
             8 Swizzle { step_ms: u64 = 50, shift: usize = 1 } => on_the_way(
                 Row::lasting("swizzle", "all nodes are partitioned one by one, and heal in another order")
                     .cuts_off()
@@ -235,8 +246,9 @@ catalogue! {
                     .not_in_real(NO_OLDER_DATA)
                     .plainer(FaultKind::StoreLoss)
                     .shown_under_a_leader("store-rolled-back-under-a-leader");
-            /// The store's machine fails, and a replica replaces it at the end of the fault: with the data of `lag_ms`
-            /// before, and a clock that is ahead by that much, or behind. In `real` they have one clock.
+            /// The store's machine fails, and a replica replaces it at the end of the fault: with
+            /// the data of `lag_ms` before, and a clock that is ahead by that much, or behind. In
+            /// `real` they have one clock.
             25 Failover { lag_ms: u64 = 0, clock_ahead_ms: i64 = 0 } =>
                 Row::lasting("failover", "a lagging replica takes the store's place")
                     .drawn_for(OUTAGE)
@@ -246,11 +258,13 @@ catalogue! {
                     .real_needs(Need::Replica, "has one server, without a replica")
                     .plainer(FaultKind::StoreLoss)
                     .shown_under_a_leader("failover-under-a-leader");
-            /// The store answers nothing until the fault ends; then it answers all requests that have arrived.
+            /// The store answers nothing until the fault ends; then it answers all requests that
+            /// have arrived.
             27 StoreStall => Row::lasting("store-stall", "the store answers nothing for a while")
                 .drawn_for(OUTAGE)
                 .plainer(FaultKind::StoreCrash);
-            /// The store's clock is put forward. With a negative `by_ms` it is put back, which is another kind.
+            /// The store's clock is put forward. With a negative `by_ms` it is put back, which is
+            /// another kind.
             28 StoreClockStep { by_ms: i64 = 300 } =>
                 Row::moment("store-clock-step", "the store's clock is put forward")
                     .real_needs(Need::Clock, MACHINE_CLOCK)
@@ -270,15 +284,16 @@ catalogue! {
                 .shown_under_a_leader("scripts-flushed-under-a-leader"),
             "has no scripts that its server could forget",
         );
-        /// All data is deleted, and the server runs on: `FLUSHALL`, or all Leases are deleted, or an etcd is restored under its API
-        /// server. A loss of data, as `store-loss` is.
+        /// All data is deleted, and the server runs on: `FLUSHALL`, or all Leases are deleted, or
+        /// an etcd is restored under its API server. A loss of data, as `store-loss` is.
         37 FlushData => at_a_server(
             Row::moment("flush-data", "all data is deleted, and the server runs on")
                 .loses_data()
                 .shown_under_a_leader("data-flushed-under-a-leader"),
             "has no command that deletes all data of a server that runs on",
         );
-        /// The server's memory is full (`maxmemory`): it refuses what would take more, until the act ends.
+        /// The server's memory is full (`maxmemory`): it refuses what would take more, until the
+        /// act ends.
         38 FillMemory => at_a_server(
             Row::lasting("fill-memory", "the server's memory is full")
                 // It is felt only when a lease is granted, and so while no candidate leads.
@@ -286,7 +301,8 @@ catalogue! {
                 .shown_by_its_effect("grant-refused-for-memory"),
             "has no limit of its memory",
         );
-        /// Another session keeps the election's row locked until the act ends: `SELECT .. FOR UPDATE`.
+        /// Another session keeps the election's row locked until the act ends:
+        /// `SELECT .. FOR UPDATE`.
         39 LockRow => at_a_server(
             Row::lasting("lock-row", "another session locks the election's row")
                 .drawn_for(LOCK)
@@ -294,7 +310,8 @@ catalogue! {
                 .shown_under_a_leader("row-locked-under-a-leader"),
             "has no rows that another session could lock",
         );
-        /// Another session keeps the whole table locked until the act ends, for readers too: `ACCESS EXCLUSIVE`.
+        /// Another session keeps the whole table locked until the act ends, for readers too:
+        /// `ACCESS EXCLUSIVE`.
         40 LockTable => at_a_server(
             Row::lasting("lock-table", "another session locks the whole table")
                 .drawn_for(LOCK)
@@ -302,8 +319,8 @@ catalogue! {
                 .shown_under_a_leader("table-locked-under-a-leader"),
             "has no table that another session could lock",
         );
-        /// A pooler is put between candidates and the server until the act ends: a pgbouncer that hands out sessions for
-        /// each transaction.
+        /// A pooler is put between candidates and the server until the act ends: a pgbouncer that
+        /// hands out sessions for each transaction.
         41 Pooler => at_a_server(
             Row::lasting("pooler", "a pooler is put in front of the server")
                 .plainer(FaultKind::StoreStall)
@@ -317,22 +334,24 @@ catalogue! {
                 .shown_under_a_leader("login-refused-under-a-leader"),
             "has servers without passwords",
         );
-        /// The files that are kept beside the store's file are deleted, though nothing is lost with them.
+        /// The files that are kept beside the store's file are deleted, though nothing is lost with
+        /// them.
         43 DeleteLog => at_a_server(
             Row::moment("delete-log", "the files beside the store's file are deleted")
                 .plainer(FaultKind::StoreCrash)
                 .shown_under_a_leader("log-deleted-under-a-leader"),
             "has no files beside a file of the store",
         );
-        /// One member of a cluster is killed, the one with the most connections of candidates, and starts again with its
-        /// data when the act ends.
+        /// One member of a cluster is killed, the one with the most connections of candidates, and
+        /// starts again with its data when the act ends.
         44 KillMember => at_a_server(
             Row::lasting("kill-member", "a member is killed, and starts again")
                 .plainer(FaultKind::StoreCrash)
                 .shown_under_a_leader("member-killed-under-a-leader"),
             "has no member that the others do without",
         );
-        /// The member that leads the others is paused until the act ends, for up to 900 ms, beyond its election timeout.
+        /// The member that leads the others is paused until the act ends, for up to 900 ms, beyond
+        /// its election timeout.
         45 PauseRaftLeader => at_a_server(
             Row::lasting("pause-raft-leader", "the member that leads the others is paused")
                 .drawn_for(|_| RAFT_PAUSE_LEAST_MS..=RAFT_PAUSE_MOST_MS)
@@ -346,15 +365,17 @@ catalogue! {
                 .shown_under_a_leader("raft-leader-moved-under-a-leader"),
             NO_MEMBERS,
         );
-        /// The server ends the one connection over which the present lease was renewed last: `pg_terminate_backend`.
+        /// The server ends the one connection over which the present lease was renewed last:
+        /// `pg_terminate_backend`.
         47 DisconnectLeader => at_a_server(
             Row::moment("disconnect-leader", "the server ends the leader's connection alone")
                 .plainer(FaultKind::Cut)
                 .shown_under_a_leader("leader-disconnected"),
             "has no server that ends one session on order",
         );
-        /// Sentinels promote the replica while its primary is up, which only candidates can reach, and which answers them
-        /// until the act ends. In the end it becomes the replica. A loss of data, as `failover` is.
+        /// Sentinels promote the replica while its primary is up, which only candidates can reach,
+        /// and which answers them until the act ends. In the end it becomes the replica. A loss of
+        /// data, as `failover` is.
         49 SplitBrain => at_a_server(
             Row::lasting("split-brain", "a replica is promoted while its primary answers candidates")
                 // The promotion and the quarantine after it are a part of it.
@@ -363,9 +384,9 @@ catalogue! {
                 .plainer(FaultKind::Failover),
             "has no sentinels that replace a primary which is up",
         );
-        /// The slot of the election is moved to another primary of a cluster, with all that it holds (`MIGRATE`).
-        /// Candidates are redirected for each request until the act ends (`ASK`), and find the other primary from then on
-        /// (`MOVED`).
+        /// The slot of the election is moved to another primary of a cluster, with all that it
+        /// holds (`MIGRATE`). Candidates are redirected for each request until the act ends
+        /// (`ASK`), and find the other primary from then on (`MOVED`).
         50 MoveSlot => at_a_server(
             Row::lasting("move-slot", "the election's slot moves to another primary")
                 .replaces_the_store()
@@ -373,8 +394,8 @@ catalogue! {
                 .shown_under_a_leader("slot-moved-under-a-leader"),
             "has no slots that move from one primary to another",
         );
-        /// The file system of the store's file is full until the act ends: another program writes until no space is left,
-        /// and takes what becomes free.
+        /// The file system of the store's file is full until the act ends: another program writes
+        /// until no space is left, and takes what becomes free.
         51 FillDisk => at_a_server(
             Row::lasting("fill-disk", "the file system of the store's file is full")
                 // Long enough for a request that writes, and some take a leader's lease.
@@ -383,14 +404,16 @@ catalogue! {
                 .shown_under_a_leader("disk-full-under-a-leader"),
             "has no file of the store on a disk that could be full",
         );
-        /// The server's certificate has expired, and the connections of candidates end. It is renewed when the act ends.
+        /// The server's certificate has expired, and the connections of candidates end. It is
+        /// renewed when the act ends.
         52 ExpireCertificate => at_a_server(
             Row::lasting("expire-certificate", "the server's certificate has expired, and is renewed")
                 .plainer(FaultKind::StoreStall)
                 .shown_under_a_leader("certificate-expired-under-a-leader"),
             "has no encrypted connections between candidates and a server",
         );
-        /// The rights of candidates are taken away until the act ends, though they may log in: those to read and write Leases.
+        /// The rights of candidates are taken away until the act ends, though they may log in:
+        /// those to read and write Leases.
         54 RevokeRights => at_a_server(
             Row::lasting("revoke-rights", "the rights of candidates are taken away for a while")
                 .plainer(FaultKind::StoreStall)

@@ -39,7 +39,8 @@ pub(crate) enum Time {
     Moment,
     /// It has a duration, and its effect in between.
     Lasts,
-    /// It has a duration, and its effect at the end: nothing is felt of it before, and it is over then.
+    /// It has a duration, and its effect at the end: nothing is felt of it before, and it is over
+    /// then.
     AtItsEnd,
     /// It is there for the whole run: it neither begins nor ends, and is no fault among others.
     WholeRun,
@@ -101,7 +102,8 @@ impl Shown {
 }
 
 impl Row {
-    /// A fault with a duration, of up to two TTLs in drawn plans, that every engine has, breaks nothing, and is simple.
+    /// A fault with a duration, of up to two TTLs in drawn plans, that every engine has, breaks
+    /// nothing, and is simple.
     pub(super) const fn lasting(name: &'static str, about: &'static str) -> Self {
         Self {
             name,
@@ -170,7 +172,8 @@ impl Row {
         Self { real: Real::Lacks(why), ..self }
     }
 
-    /// In the engine with real servers it needs that; the reason why stores without it do not have it.
+    /// In the engine with real servers it needs that; the reason why stores without it do not have
+    /// it.
     pub(super) const fn real_needs(self, need: Need, why: &'static str) -> Self {
         Self { real: Real::Needs(need, why), ..self }
     }

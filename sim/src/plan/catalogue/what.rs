@@ -3,7 +3,8 @@
 use super::{Act, ClockFault, FaultKind, ProcessFault, StoreFault, What};
 
 impl What {
-    /// The kind of such a fault. A pause that begins on a trigger is of [another kind](crate::plan::Fault::kind).
+    /// The kind of such a fault. A pause that begins on a trigger is of [another
+    /// kind](crate::plan::Fault::kind).
     pub(in crate::plan) const fn kind(self) -> FaultKind {
         match self {
             Self::Clock { fault: ClockFault::ClockStep { by_ms: ..0 }, .. } => FaultKind::ClockBack,

@@ -1,13 +1,17 @@
-//! The schedule of a plan's faults: the beginning and the end of each fault, and the node that it strikes.
+//! The schedule of a plan's faults: the beginning and the end of each fault, and the node that it
+//! strikes.
 //!
-//! Every engine uses the same schedule, so a plan means the same in all engines. The schedule is pure: an engine passes
-//! in the time, the points that its nodes reach, and the node that leads, and carries out each [`Step`].
+//! Every engine uses the same schedule, so a plan means the same in all engines. The schedule is
+//! pure: an engine passes in the time, the points that its nodes reach, and the node that leads,
+//! and carries out each [`Step`].
 //!
-//! - A fault of a node strikes the node that it names, or the one at which its trigger fired, or the leader. Without
-//!   any of them it does not strike.
-//! - A fault of a process does not strike a node whose process is down. A crash ends the pauses of its process.
-//! - A fault that lasts ends just before the recovery phase begins, if it was not over earlier. It does not begin if
-//!   less than [`SHORTEST`] would be left: a store that is replaced within a microsecond may grant one token twice.
+//! - A fault of a node strikes the node that it names, or the one at which its trigger fired, or
+//!   the leader. Without any of them it does not strike.
+//! - A fault of a process does not strike a node whose process is down. A crash ends the pauses of
+//!   its process.
+//! - A fault that lasts ends just before the recovery phase begins, if it was not over earlier. It
+//!   does not begin if less than [`SHORTEST`] would be left: a store that is replaced within a
+//!   microsecond may grant one token twice.
 //! - A swizzle is one fault of each node.
 //! - No fault begins in the recovery phase.
 
@@ -21,7 +25,8 @@ use std::time::Duration;
 use super::{Asking, Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, SimTime, What, When};
 use triggers::Triggers;
 
-/// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens it, by a nanosecond.
+/// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens
+/// it, by a nanosecond.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The faults of a plan in one run.
@@ -113,8 +118,8 @@ impl Schedule {
         &self.under_way
     }
 
-    /// Those of a node, or of the store, that the engine carries out. Faults overlap: what several do begins with the
-    /// first of them, and ends when none is left.
+    /// Those of a node, or of the store, that the engine carries out. Faults overlap: what several
+    /// do begins with the first of them, and ends when none is left.
     pub(crate) fn at(&self, node: Option<usize>) -> impl Iterator<Item = What> + '_ {
         let is_it =
             move |strike: &&Strike| strike.node == node && Some(strike.kind) != self.without;
@@ -157,8 +162,8 @@ impl Schedule {
         }
     }
 
-    /// A node, or the store for it, has reached that point, with that kind of request. Faults that waited for it are
-    /// due now.
+    /// A node, or the store for it, has reached that point, with that kind of request. Faults that
+    /// waited for it are due now.
     pub(crate) fn reached(
         &mut self,
         now: SimTime,
@@ -236,8 +241,8 @@ impl Schedule {
     }
 }
 
-/// Whether the process has to wait for the fault. A write reads no clock and uses no link, so only a fault that stops
-/// its own process can delay the write after its check.
+/// Whether the process has to wait for the fault. A write reads no clock and uses no link, so only
+/// a fault that stops its own process can delay the write after its check.
 fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     match point {
         Point::Guard => {
@@ -247,7 +252,8 @@ fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     }
 }
 
-/// The partitions of a swizzle: the node, and the beginning and the end in milliseconds after the swizzle began.
+/// The partitions of a swizzle: the node, and the beginning and the end in milliseconds after the
+/// swizzle began.
 fn swizzled(nodes: usize, step_ms: u64, shift: usize, for_ms: u64) -> Vec<(usize, u64, u64)> {
     let place = |node: usize| node as u64;
     (0..nodes)

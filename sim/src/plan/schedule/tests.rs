@@ -46,7 +46,8 @@ fn until(schedule: &mut Schedule, end: SimTime) -> Vec<(SimTime, Step)> {
     steps
 }
 
-/// The steps of faults alone: the time, whether the fault begins, its index in the plan, and its node.
+/// The steps of faults alone: the time, whether the fault begins, its index in the plan, and its
+/// node.
 fn faults(steps: &[(SimTime, Step)]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
     let short = |(at, step): &(SimTime, Step)| match step {
         Step::Begin(Strike { index, node, .. }) => Some((*at, true, *index, *node)),

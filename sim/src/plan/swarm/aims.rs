@@ -1,4 +1,5 @@
-//! Faults that create the situation that a property compares, where random faults alone hardly ever do.
+//! Faults that create the situation that a property compares, where random faults alone hardly ever
+//! do.
 
 use super::Scope;
 use super::faults::Frame;
@@ -10,18 +11,20 @@ use crate::plan::{
 /// The situation that a run is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has not ended.
-    /// `drained-before-the-next` compares this.
+    /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has
+    /// not ended. `drained-before-the-next` compares this.
     OverlappingWork,
-    /// The recovery phase begins with a lease that no candidate renews. `takeover-within` compares this.
+    /// The recovery phase begins with a lease that no candidate renews. `takeover-within` compares
+    /// this.
     AbandonedLease,
-    /// A process leaves several elections while its driver does not run, in the turmoil engine: several stops, and
-    /// deadlines of all elections, are then due at once.
+    /// A process leaves several elections while its driver does not run, in the turmoil engine:
+    /// several stops, and deadlines of all elections, are then due at once.
     StarvedLeave,
 }
 
 impl Aim {
-    /// One run in ten has one of the first two, if its kinds are allowed; in turmoil, one of twenty others the third.
+    /// One run in ten has one of the first two, if its kinds are allowed; in turmoil, one of twenty
+    /// others the third.
     pub(super) fn of(seed: u64, allowed: &[FaultKind], scope: Scope) -> Option<Self> {
         let is_allowed = |aim: &Self| aim.kinds().iter().all(|kind| allowed.contains(kind));
         let mut draw = Draw::new(seed, "aim", 0);

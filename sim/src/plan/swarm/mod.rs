@@ -1,5 +1,5 @@
-//! Plans drawn from a seed. Each seed first draws the kinds of faults of its run, because some bugs would always be
-//! hidden if every run had all kinds.
+//! Plans drawn from a seed. Each seed first draws the kinds of faults of its run, because some bugs
+//! would always be hidden if every run had all kinds.
 
 mod aims;
 mod faults;
@@ -17,11 +17,12 @@ pub use faults::SILENT_MOST_MS;
 pub enum Scope {
     /// Simulated time is free: TTLs up to a minute, up to nine candidates, every kind of fault.
     Model,
-    /// Each simulated millisecond costs a tick: short TTLs, up to five candidates, and the faults that apply to TCP and
-    /// Redis.
+    /// Each simulated millisecond costs a tick: short TTLs, up to five candidates, and the faults
+    /// that apply to TCP and Redis.
     Turmoil,
-    /// Each second takes a second: short runs with TTLs of a few seconds, few candidates, the faults that processes,
-    /// proxies and signals can cause at a store of that kind, and timeouts that a busy machine keeps.
+    /// Each second takes a second: short runs with TTLs of a few seconds, few candidates, the
+    /// faults that processes, proxies and signals can cause at a store of that kind, and timeouts
+    /// that a busy machine keeps.
     Real(Backend),
 }
 
@@ -33,7 +34,8 @@ pub struct Backend {
     pub has_network: bool,
     /// Whether it has a replica that can be promoted.
     pub fails_over: bool,
-    /// Whether other servers watch its primary, and notice when it is silent for more than a second.
+    /// Whether other servers watch its primary, and notice when it is silent for more than a
+    /// second.
     pub is_watched: bool,
     /// Whether its server can have a clock of its own, which is set and has a rate.
     pub sets_clock: bool,
@@ -79,7 +81,8 @@ impl Scope {
         FaultKind::ALL.into_iter().filter(|kind| self.draws(*kind)).collect()
     }
 
-    /// Why its engine can't carry out faults of that kind; `None` if it can, and its plans may have them.
+    /// Why its engine can't carry out faults of that kind; `None` if it can, and its plans may have
+    /// them.
     pub(crate) fn why_not(self, kind: FaultKind) -> Option<&'static str> {
         let row = kind.row();
         match self {
@@ -169,7 +172,8 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     }
 }
 
-/// Most runs keep every assumption, so that every property can judge. Some runs have many kinds of faults, some few.
+/// Most runs keep every assumption, so that every property can judge. Some runs have many kinds of
+/// faults, some few.
 fn kinds(seed: u64, allowed: &[FaultKind], scope: Scope) -> Vec<FaultKind> {
     let mut draw = Draw::new(seed, "crowd", 0);
     let breaks_assumptions = draw.chance(1, 5);
@@ -195,8 +199,8 @@ fn latency(seed: u64, timeout_ms: u64, scope: Scope) -> (u64, u64) {
     match scope {
         Scope::Model => {
             let least = draw.pick(&[0, 50, 500]);
-            // Four messages fit into every candidate's request timeout, so that no request times out in a healthy
-            // network.
+            // Four messages fit into every candidate's request timeout, so that no request times
+            // out in a healthy network.
             let longest = timeout_ms * 1_000 / 4;
             let spread = draw.pick(&[0, 200, 2_000, 20_000]);
             (least, (least + spread).min(longest).max(least))

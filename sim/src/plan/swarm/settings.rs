@@ -1,5 +1,5 @@
-//! Settings up to the limits of the valid ones: no stop margin, the widest drift bound, the longest timeouts, different
-//! TTLs.
+//! Settings up to the limits of the valid ones: no stop margin, the widest drift bound, the longest
+//! timeouts, different TTLs.
 
 use super::Scope;
 use crate::plan::Settings;
@@ -24,8 +24,8 @@ pub(super) fn shared(seed: u64, scope: Scope) -> Settings {
     of_ttl(draw, ttl_ms, longest, scope)
 }
 
-/// The settings of one candidate that differ from the shared ones: another TTL, as during a roll-out, and perhaps a
-/// longer quarantine. Every quarantine covers the longest TTL.
+/// The settings of one candidate that differ from the shared ones: another TTL, as during a
+/// roll-out, and perhaps a longer quarantine. Every quarantine covers the longest TTL.
 pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Option<Settings> {
     let differ = Draw::new(seed, "ttls differ", 0).chance(1, 4);
     if !differ {

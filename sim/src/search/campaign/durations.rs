@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A histogram. A bucket is an eighth of a power of two in microseconds wide, so a quantile is too low by at most an
-/// eighth; the longest duration is exact.
+/// A histogram. A bucket is an eighth of a power of two in microseconds wide, so a quantile is too
+/// low by at most an eighth; the longest duration is exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Durations {
@@ -39,7 +39,8 @@ impl Durations {
         self.buckets.values().sum()
     }
 
-    /// The duration that so many of a thousand do not exceed, rounded down to the beginning of its bucket.
+    /// The duration that so many of a thousand do not exceed, rounded down to the beginning of its
+    /// bucket.
     pub fn quantile(&self, permille: u64) -> Option<Duration> {
         let wanted = (self.count() * permille).div_ceil(1_000).max(1);
         let mut counted = 0;

@@ -1,5 +1,5 @@
-//! A violation that was seen with real servers, tried in the engines that simulate: which of them could have seen it, and
-//! if none, why not.
+//! A violation that was seen with real servers, tried in the engines that simulate: which of them
+//! could have seen it, and if none, why not.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use crate::plan::Plan;
 pub struct Elsewhere {
     /// The name of the engine.
     pub engine: String,
-    /// How often the plan was carried out, each time with other delays, until one of the tries was refused.
+    /// How often the plan was carried out, each time with other delays, until one of the tries was
+    /// refused.
     pub tries: u64,
     /// The number of tries that violated each property.
     pub violated: BTreeMap<String, u64>,
@@ -76,8 +77,8 @@ mod tests {
 
     #[test]
     fn an_engine_sees_what_it_could_have_seen() {
-        // A store that comes back without data, and a candidate that declares no quarantine: beyond the assumptions, so
-        // that a sound library shows a violation.
+        // A store that comes back without data, and a candidate that declares no quarantine: beyond
+        // the assumptions, so that a sound library shows a violation.
         let drawn = |seed| swarm(seed, &Scope::Model.kinds(), Scope::Model);
         let broken = |plan: &Plan| {
             let seen = tried(Engine::Model, plan, Which::All);

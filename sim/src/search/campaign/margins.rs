@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A histogram. Each bucket counts the runs whose least margin is at least the key in microseconds, and less
-/// than the next power of two. There are at most 65 buckets, however many runs there are.
+/// A histogram. Each bucket counts the runs whose least margin is at least the key in microseconds,
+/// and less than the next power of two. There are at most 65 buckets, however many runs there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Margins {

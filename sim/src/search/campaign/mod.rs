@@ -1,8 +1,8 @@
 //! Many runs over a range of seeds, and their sum.
 //!
-//! Memory does not grow with the number of runs: every thread sums up its own runs, and the sums are added
-//! at the end, as [`merged`] does with those of several machines. Nothing in a sum depends on the order
-//! of its runs.
+//! Memory does not grow with the number of runs: every thread sums up its own runs, and the sums
+//! are added at the end, as [`merged`] does with those of several machines. Nothing in a sum
+//! depends on the order of its runs.
 
 mod durations;
 mod elsewhere;
@@ -60,8 +60,8 @@ impl Campaign {
     ///
     /// The plan of a run with real servers that has failed is tried in the engines that simulate.
     ///
-    /// Stops early once one has failed. Seeds are handed out in order, so all lower ones are still carried
-    /// out, and the failed run with the lowest seed is always the same.
+    /// Stops early once one has failed. Seeds are handed out in order, so all lower ones are still
+    /// carried out, and the failed run with the lowest seed is always the same.
     pub fn run(&self, progress: impl Fn() + Sync) -> Summary {
         let mut summary = self.run_each(&|seed| self.one(seed), progress);
         if let Some(failed) = summary.failed.as_mut().filter(|_| !self.engine.simulates()) {
@@ -112,8 +112,8 @@ impl Campaign {
         }
     }
 
-    /// The names of the properties that judge its runs. A named property that does not apply to its engine is
-    /// included, and so never exercised.
+    /// The names of the properties that judge its runs. A named property that does not apply to its
+    /// engine is included, and so never exercised.
     fn property_names(&self) -> BTreeSet<String> {
         match &self.properties {
             Some(asked) => asked.iter().map(ToString::to_string).collect(),

@@ -1,4 +1,5 @@
-//! Summaries as JSON: a single one is an object of its own, several are a list with their common verdict.
+//! Summaries as JSON: a single one is an object of its own, several are a list with their common
+//! verdict.
 
 use std::io::{self, Write};
 
@@ -113,7 +114,8 @@ pub fn read(text: &str) -> Result<Vec<Summary>, SummaryError> {
     Ok(summaries)
 }
 
-/// The largest number in a summary, and the longest time in seconds: sums of thousands of summaries do not overflow.
+/// The largest number in a summary, and the longest time in seconds: sums of thousands of summaries
+/// do not overflow.
 const MOST: u64 = 1 << 48;
 
 fn check(summary: &Summary) -> Result<(), SummaryError> {

@@ -196,8 +196,8 @@ fn with_causes(error: &dyn Error) -> String {
     }
 }
 
-/// The outcome of a plan whose run has failed, or has not. A simulation is carried out once more; of a real run, which
-/// does not repeat itself, the events up to the violation are judged again.
+/// The outcome of a plan whose run has failed, or has not. A simulation is carried out once more;
+/// of a real run, which does not repeat itself, the events up to the violation are judged again.
 ///
 /// # Errors
 /// As for [`attempt`], and the failure itself if it is no violation.
@@ -223,8 +223,8 @@ pub fn again(
     }
 }
 
-/// Carries out one plan twice. Different traces count for more than the findings of the properties: a failure that
-/// can't be reproduced can't be investigated.
+/// Carries out one plan twice. Different traces count for more than the findings of the properties:
+/// a failure that can't be reproduced can't be investigated.
 ///
 /// # Errors
 /// As for [`attempt`], and if the hashes of the traces differ.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// The i-th of n equal shares, written `i/n`. Shares are interleaved: each has seeds from all parts of
-/// the range, and takes about the same time.
+/// The i-th of n equal shares, written `i/n`. Shares are interleaved: each has seeds from all parts
+/// of the range, and takes about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     index: u32,

@@ -1,6 +1,8 @@
-//! A campaign that lasts for a while instead of for a number of seeds, and also watches what this process holds.
+//! A campaign that lasts for a while instead of for a number of seeds, and also watches what this
+//! process holds.
 //!
-//! The seeds are run in blocks. Between two blocks no run is under way: what the process holds then, it keeps.
+//! The seeds are run in blocks. Between two blocks no run is under way: what the process holds
+//! then, it keeps.
 //!
 //! Not seen: what other processes hold. The candidates of the real engine live for one run each.
 
@@ -12,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Seeds, Summary};
 
-/// How many blocks a soak must have before it can tell growth. The first third of them is the warm-up.
+/// How many blocks a soak must have before it can tell growth. The first third of them is the
+/// warm-up.
 const LEAST_BLOCKS: usize = 9;
-/// Memory may grow by this share from the second third of the blocks to the last one, in percent, since an allocator
-/// does not give everything back;
+/// Memory may grow by this share from the second third of the blocks to the last one, in percent,
+/// since an allocator does not give everything back;
 const MEMORY_PERCENT: u64 = 5;
 /// and by this much, in bytes.
 const MEMORY_BYTES: u64 = 2 << 20;
@@ -71,8 +74,9 @@ impl Soak {
         self.0.len() >= LEAST_BLOCKS
     }
 
-    /// What has grown, in words: of what is held after each block, the least of the last third is more than the least
-    /// of the second third. The least, because a rise that goes away again is no growth.
+    /// What has grown, in words: of what is held after each block, the least of the last third is
+    /// more than the least of the second third. The least, because a rise that goes away again is
+    /// no growth.
     pub fn growth(&self) -> Vec<String> {
         if !self.is_long_enough() {
             return Vec::new();
@@ -97,8 +101,8 @@ impl Soak {
 }
 
 impl Campaign {
-    /// Carries out blocks of that many seeds, from its first seed on, until that time is over or a run has failed; at
-    /// least one block. `progress` is called after each run.
+    /// Carries out blocks of that many seeds, from its first seed on, until that time is over or a
+    /// run has failed; at least one block. `progress` is called after each run.
     ///
     /// # Errors
     /// If what this process holds can't be read.
@@ -172,7 +176,8 @@ mod tests {
     fn a_descriptor_and_a_thread_are_counted() {
         use std::sync::{Arc, Barrier};
 
-        // Tests of this process may run in parallel, and hold what they like: many of each stand out.
+        // Tests of this process may run in parallel, and hold what they like: many of each stand
+        // out.
         let before = Usage::now().unwrap();
         let files: Vec<_> =
             (0..500).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();

@@ -256,7 +256,8 @@ impl Summary {
         }
     }
 
-    /// Of equal margins, that of the lowest seed is kept. A summary of an earlier version has no seed.
+    /// Of equal margins, that of the lowest seed is kept. A summary of an earlier version has no
+    /// seed.
     fn margin(&mut self, margin: Duration, seed: Option<u64>) {
         let key = |margin: Duration, seed: Option<u64>| (margin, seed.unwrap_or(u64::MAX));
         let known = self.margin_min.map(|least| key(least, self.margin_min_seed));

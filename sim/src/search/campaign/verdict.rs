@@ -1,4 +1,5 @@
-//! The verdict of a campaign: whether its runs failed, and whether they prove enough if they did not.
+//! The verdict of a campaign: whether its runs failed, and whether they prove enough if they did
+//! not.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ pub(crate) const OFTEN: u64 = 20;
 pub enum Verdict {
     /// No run failed, and nothing is [missing](Summary::missing).
     Held,
-    /// No run failed, but something is [missing](Summary::missing): the runs prove less than they should.
+    /// No run failed, but something is [missing](Summary::missing): the runs prove less than they
+    /// should.
     Inconclusive,
     /// The same plan gave two traces.
     Nondeterministic,
@@ -51,13 +53,15 @@ impl Summary {
         never.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The kinds of faults that were ordered often, and never had an effect: the engine does not carry them out.
+    /// The kinds of faults that were ordered often, and never had an effect: the engine does not
+    /// carry them out.
     pub fn without_effect(&self) -> Vec<FaultKind> {
         let never = |count: &Ordered| count.ordered >= OFTEN && count.effects == 0;
         self.faults.iter().filter(|(_, count)| never(count)).map(|(kind, _)| *kind).collect()
     }
 
-    /// The properties that have compared nothing in any run: it means nothing that they were not violated.
+    /// The properties that have compared nothing in any run: it means nothing that they were not
+    /// violated.
     pub fn unexercised(&self) -> Vec<&str> {
         let never = self.properties.iter().filter(|(_, judged)| judged.compared == 0);
         never.map(|(name, _)| name.as_str()).collect()

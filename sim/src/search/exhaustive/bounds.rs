@@ -1,11 +1,12 @@
 //! The bounds of a search: the settings of the candidates, and the number of faults and ticks.
 //!
-//! Why these settings? All events happen at whole ticks of 50 ms of true time. In one tick a clock counts 45, 50 or 55
-//! ms: the drift bound is 10 %, and both of its ends are whole nanoseconds. A TTL of 220 ms is then four ticks of the
-//! fastest clock that watches a lease, and the 180 ms of a claim are four ticks of the slowest leader's clock. With no
-//! stop margin, a claim ends one nanosecond before the tick at which its lease may be taken, so the smallest error in
-//! the formula for the claim's end violates a property. A TTL of two ticks halves all of this: in the same number of
-//! ticks, a search sees twice as many leases taken.
+//! Why these settings? All events happen at whole ticks of 50 ms of true time. In one tick a clock
+//! counts 45, 50 or 55 ms: the drift bound is 10 %, and both of its ends are whole nanoseconds. A
+//! TTL of 220 ms is then four ticks of the fastest clock that watches a lease, and the 180 ms of a
+//! claim are four ticks of the slowest leader's clock. With no stop margin, a claim ends one
+//! nanosecond before the tick at which its lease may be taken, so the smallest error in the formula
+//! for the claim's end violates a property. A TTL of two ticks halves all of this: in the same
+//! number of ticks, a search sees twice as many leases taken.
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ pub struct Bounds {
     pub margin: StopMargin,
     /// The rates that clocks may have.
     pub rates: Rates,
-    /// The most messages of one candidate in flight at once; if there are more, any one of them is lost.
+    /// The most messages of one candidate in flight at once; if there are more, any one of them is
+    /// lost.
     pub in_flight: u8,
     /// The most faults in one run, of all kinds together.
     pub most_faults: u8,
@@ -42,7 +44,8 @@ pub struct Bounds {
 pub struct Faults {
     /// A message is delivered, and a duplicate of it stays in flight.
     pub duplicates: u8,
-    /// A connection breaks: a candidate learns before its timeout that the outcome of its request is unknown.
+    /// A connection breaks: a candidate learns before its timeout that the outcome of its request
+    /// is unknown.
     pub breaks: u8,
     /// A process is paused for any length of time.
     pub pauses: u8,
@@ -66,8 +69,8 @@ pub enum Rates {
     // Reports have this name since their first version.
     #[serde(rename = "usual")]
     Exact,
-    /// One candidate's clock is as slow, and those of the others as fast, as the drift bound allows: its claims end as
-    /// late, and its leases are taken as early, as possible.
+    /// One candidate's clock is as slow, and those of the others as fast, as the drift bound
+    /// allows: its claims end as late, and its leases are taken as early, as possible.
     Worst,
     /// Each clock is at one end of the drift bound.
     Ends,
@@ -124,7 +127,8 @@ impl Bounds {
             .build()
     }
 
-    /// The renew interval and the request timeout: a claim lasts for three attempts to renew it, and hardly longer.
+    /// The renew interval and the request timeout: a claim lasts for three attempts to renew it,
+    /// and hardly longer.
     pub(super) const fn renewals(&self) -> (Duration, Duration) {
         let (renewal, timeout) = match (self.ttl, self.margin) {
             (Ttl::FourTicks, StopMargin::None) => (70, 34),
@@ -142,8 +146,8 @@ impl Bounds {
         if self.most_faults == 0 { Faults::default() } else { self.faults }
     }
 
-    /// The least true time in which a candidate watches a lease, in nanoseconds. That of a past is the same: the
-    /// quarantine is as long as the TTL.
+    /// The least true time in which a candidate watches a lease, in nanoseconds. That of a past is
+    /// the same: the quarantine is as long as the TTL.
     pub(super) fn shortest_watch(&self) -> u64 {
         on_fastest_clock(self.ttl.length())
     }

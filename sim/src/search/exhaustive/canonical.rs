@@ -1,20 +1,23 @@
-//! Which states count as the same? Those with the same future share a fingerprint, and the search examines only the
-//! first of them.
+//! Which states count as the same? Those with the same future share a fingerprint, and the search
+//! examines only the first of them.
 //!
-//! - Candidates have no order: each becomes one number, and the numbers are sorted. If operators have wishes,
-//!   candidates know others' names: only the order of the first one counts for nothing then.
-//! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by which is higher. A
-//!   token that the store's clock has not passed yet keeps its distance from that clock, because the next token may
-//!   have to be above it.
-//! - An instant counts by its distance from the reading of its clock. All clocks show multiples of 5 ms, so an instant
-//!   is rounded up to such a multiple; this also removes the jitter. Instants that are further in the past than the
-//!   longest duration count as equal.
-//! - Of the time for which a past was watched, the store only distinguishes nothing, a part and all.
+//! - Candidates have no order: each becomes one number, and the numbers are sorted. If operators
+//!   have wishes, candidates know others' names: only the order of the first one counts for nothing
+//!   then.
+//! - Holder ids, marks and stamps count only by which are equal, tokens and request ids also by
+//!   which is higher. A token that the store's clock has not passed yet keeps its distance from
+//!   that clock, because the next token may have to be above it.
+//! - An instant counts by its distance from the reading of its clock. All clocks show multiples of
+//!   5 ms, so an instant is rounded up to such a multiple; this also removes the jitter. Instants
+//!   that are further in the past than the longest duration count as equal.
+//! - Of the time for which a past was watched, the store only distinguishes nothing, a part and
+//!   all.
 //! - What is in a reply does not count if the candidate no longer acts on it.
-//! - A candidate's past random draws and the time of its last input do not count. Nor does its number of failures in a
-//!   row, because there is only one retry delay ([`Bounds::config`]).
+//! - A candidate's past random draws and the time of its last input do not count. Nor does its
+//!   number of failures in a row, because there is only one retry delay ([`Bounds::config`]).
 //!
-//! A test compares the futures of states that share a fingerprint (`equal_fingerprints_have_equal_futures`).
+//! A test compares the futures of states that share a fingerprint
+//! (`equal_fingerprints_have_equal_futures`).
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -31,8 +34,8 @@ use super::state::{Body, Message, Node, State, Written};
 use super::subject::{Subject, node_of};
 use super::words::{Encoded, GRID, Word, short_holder};
 
-/// The fingerprint of a state. Among `n` different states, the probability that two share a fingerprint by chance is
-/// about `n^2 / 2^65`.
+/// The fingerprint of a state. Among `n` different states, the probability that two share a
+/// fingerprint by chance is about `n^2 / 2^65`.
 pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 {
     let view = View::of(bounds, state);
     let mut all = Encoded::default();
@@ -62,8 +65,8 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
     all.fingerprint()
 }
 
-/// The least of the orders that keep each node's next one: of a name, a node's number says how many nodes further on
-/// that candidate is.
+/// The least of the orders that keep each node's next one: of a name, a node's number says how many
+/// nodes further on that candidate is.
 fn first_rotation(nodes: &[u64]) -> SmallVec<[u64; 3]> {
     let rotated = |first: usize| nodes[first..].iter().chain(&nodes[..first]).copied().collect();
     (0..nodes.len()).map(rotated).min().unwrap_or_default()
@@ -108,8 +111,8 @@ impl<'a, S: Subject> View<'a, S> {
         Self { bounds, state, tokens, now: state.store_clock() / 1_000, longest }
     }
 
-    /// `None` becomes 0. Tokens behind the store's clock become their rank, from 1; the others become their distance
-    /// ahead of the clock, from 2^32.
+    /// `None` becomes 0. Tokens behind the store's clock become their rank, from 1; the others
+    /// become their distance ahead of the clock, from 2^32.
     fn token(&self, token: Option<Token>) -> u64 {
         self.number(token.map_or(0, Token::get))
     }
@@ -122,7 +125,8 @@ impl<'a, S: Subject> View<'a, S> {
         }
     }
 
-    /// The distance of an instant from a clock's reading, in multiples of the grid, with 2^32 as zero.
+    /// The distance of an instant from a clock's reading, in multiples of the grid, with 2^32 as
+    /// zero.
     fn distance(&self, instant: u64, clock: u64) -> u64 {
         let behind = clock.saturating_sub(instant).min(self.longest) / GRID;
         let ahead = instant.saturating_sub(clock).div_ceil(GRID);
@@ -165,12 +169,14 @@ impl<'a, S: Subject> View<'a, S> {
         u64::from(self.state.tick - tick).min(enough)
     }
 
-    /// Nothing, a part, or all of the time for which a past is watched: the store distinguishes no more.
+    /// Nothing, a part, or all of the time for which a past is watched: the store distinguishes no
+    /// more.
     fn part_of_a_watch(&self, watched: Duration) -> u64 {
         u64::from(!watched.is_zero()) + u64::from(watched >= self.bounds.ttl.length())
     }
 
-    /// The age of a lease's mark, as an answer hints at it. A candidate counts an age above the renew interval as zero.
+    /// The age of a lease's mark, as an answer hints at it. A candidate counts an age above the
+    /// renew interval as zero.
     fn age(&self, now: Instant, written: Instant) -> u64 {
         let (interval, _) = self.bounds.renewals();
         let age = now.since(written);
@@ -279,7 +285,8 @@ impl<'a, S: Subject> View<'a, S> {
         }
         let mut all = Encoded::default();
         if message.life < node.life {
-            // No process waits for the reply, but the store compares the numbers of one holder's requests.
+            // No process waits for the reply, but the store compares the numbers of one holder's
+            // requests.
             let is_older = |one: &&&Message| one.life == message.life && one.id < message.id;
             all.add(1 + sent.iter().filter(is_older).count() as u64);
         } else {
@@ -458,8 +465,8 @@ fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     }
 }
 
-/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests, besides the id of
-/// its last request of all.
+/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests,
+/// besides the id of its last request of all.
 fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
     let ids = || {
         node.local.words.0.iter().filter_map(|word| match word {
@@ -472,7 +479,8 @@ fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
     message.life == node.life && ids().filter(|id| *id == own).count() > usize::from(last)
 }
 
-/// Whether nothing comes of a message but its arrival. The answer to a release is a hint, whenever it arrives.
+/// Whether nothing comes of a message but its arrival. The answer to a release is a hint, whenever
+/// it arrives.
 fn is_stray<S>(node: &Node<S>, message: &Message) -> bool {
     match message.body {
         Body::Request(_) | Body::Reply(Reply::Released) => false,
@@ -489,7 +497,8 @@ fn has_relevant_id<S>(node: &Node<S>, message: &Message) -> bool {
     message.life == node.life && (is_number || is_awaited(node, message))
 }
 
-/// Whether a lease may get that mark again: by a duplicate of the acquire that won it, after a loss of data.
+/// Whether a lease may get that mark again: by a duplicate of the acquire that won it, after a loss
+/// of data.
 fn may_return<S>(state: &State<S>, (holder, number): (u64, u64)) -> bool {
     state.messages.iter().any(|message| match message.body {
         Body::Request(Request::Acquire(asks)) => {
@@ -501,7 +510,8 @@ fn may_return<S>(state: &State<S>, (holder, number): (u64, u64)) -> bool {
 
 /// The short names of one candidate's ids: their positions in these lists.
 struct Names {
-    /// The holder in the store's record comes first: it is the only one that other candidates can refer to.
+    /// The holder in the store's record comes first: it is the only one that other candidates can
+    /// refer to.
     holders: SmallVec<[u64; 8]>,
     /// The newest request comes first.
     requests: SmallVec<[u64; 16]>,

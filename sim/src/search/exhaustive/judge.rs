@@ -1,9 +1,10 @@
 //! The properties, checked in every state and every step, in true time and without tolerances.
 //!
-//! Their names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so the
-//! state itself keeps the history that the judge needs: the newest tenure under which a candidate could write, the
-//! highest token, the newest tenure that each life has lost, and the ticks of the lease's mark and of a server's first
-//! step. `own-lease-only` itself judges the steps of the store.
+//! Their names are those of [`properties`](crate::judge::properties), which judge traces. A state
+//! has no trace, so the state itself keeps the history that the judge needs: the newest tenure
+//! under which a candidate could write, the highest token, the newest tenure that each life has
+//! lost, and the ticks of the lease's mark and of a server's first step. `own-lease-only` itself
+//! judges the steps of the store.
 
 use tenure_core::contract::Record;
 use tenure_core::{Acquire, Reply, Request, Sight, Token};
@@ -20,7 +21,8 @@ use crate::trace::{Kept, StoreStep};
 /// Each candidate has an event to wait for. Of a trace, `leader-within` judges that.
 pub(super) const NOT_STUCK: PropertyName = PropertyName::new("not-stuck");
 
-/// A lease that is given back for one candidate is kept for it. Of a trace, `handover-within` judges what it is for.
+/// A lease that is given back for one candidate is kept for it. Of a trace, `handover-within`
+/// judges what it is for.
 pub(super) const RESERVED: PropertyName = PropertyName::new("reserved");
 
 /// A violated property, with a description of the violation.
@@ -75,8 +77,8 @@ pub(super) fn judge<S: Subject>(
     leader.map_or(Ok(()), |leader| no_lead_while_work_drains(state, leader))
 }
 
-/// A leader's lease is not released, and no other candidate can have watched it in full until the stop margin is over,
-/// whenever that candidate saw its mark, and whatever the rate of its clock.
+/// A leader's lease is not released, and no other candidate can have watched it in full until the
+/// stop margin is over, whenever that candidate saw its mark, and whatever the rate of its clock.
 fn lease_outlives_claim<S>(
     bounds: &Bounds,
     state: &State<S>,
@@ -104,8 +106,8 @@ fn lease_outlives_claim<S>(
     })
 }
 
-/// No write of an older tenure is in flight when a newer tenure can write, and no older tenure leads after a newer one.
-/// A write arrives within `stop margin / (1 + rho)` of its check.
+/// No write of an older tenure is in flight when a newer tenure can write, and no older tenure
+/// leads after a newer one. A write arrives within `stop margin / (1 + rho)` of its check.
 fn writes_in_order<S>(
     bounds: &Bounds,
     state: &mut State<S>,
@@ -185,7 +187,8 @@ pub(super) fn store_step(
     Ok(())
 }
 
-/// A lease that is given back for one candidate is granted to no other before `reserve / (1 + rho)`.
+/// A lease that is given back for one candidate is granted to no other before
+/// `reserve / (1 + rho)`.
 fn kept_for_the_wished(store: &Store, served: &Served, seen: &mut Seen) -> Result<(), Broken> {
     if let (Some(asked), false) = (store.record.and_then(|lease| lease.asked), served.was_asked()) {
         seen.note(|| format!("{asked:?} is noted"));
@@ -235,8 +238,8 @@ fn kept(bounds: &Bounds, record: Record, marked: u32) -> Kept {
     }
 }
 
-/// A server that has taken the store's place grants nothing before `quarantine / (1 + rho)` after its first step, since
-/// nobody has watched its past for longer. Tokens rise from tenure to tenure.
+/// A server that has taken the store's place grants nothing before `quarantine / (1 + rho)` after
+/// its first step, since nobody has watched its past for longer. Tokens rise from tenure to tenure.
 fn granted(
     bounds: &Bounds,
     store: &mut Store,

@@ -129,7 +129,8 @@ impl Seen {
         self.met |= more.met;
     }
 
-    /// The names of the conditions that were met, and of those that were not although there may be such faults.
+    /// The names of the conditions that were met, and of those that were not although there may be
+    /// such faults.
     pub(super) fn split(&self, faults: Faults) -> (Vec<String>, Vec<String>) {
         let possible = ALL.iter().filter(|(condition, _)| condition.is_possible(faults));
         let (met, unmet): (Vec<_>, Vec<_>) =

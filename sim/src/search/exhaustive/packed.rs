@@ -1,5 +1,5 @@
-//! Packed states, which wait to be examined. States have most of their parts in common with others, so each part is
-//! kept once, and states share it.
+//! Packed states, which wait to be examined. States have most of their parts in common with others,
+//! so each part is kept once, and states share it.
 
 use std::array;
 use std::collections::HashSet;

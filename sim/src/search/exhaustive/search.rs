@@ -1,10 +1,12 @@
-//! Breadth-first search over all states, on several threads, with the same result on any number of threads.
+//! Breadth-first search over all states, on several threads, with the same result on any number of
+//! threads.
 //!
-//! For a visited state, the search keeps only its fingerprint and the fingerprint of the state from which it was first
-//! reached, its parent. The states of the present level and of the next are kept whole, but packed. A level is
-//! processed in batches of two phases. First each thread computes the successors of its part of the batch; the set of
-//! fingerprints is only read. Then each thread inserts the new fingerprints into its own shards of the set. Within a
-//! shard they are inserted in the order of the batch, so the first path to a state does not depend on the speed of the
+//! For a visited state, the search keeps only its fingerprint and the fingerprint of the state from
+//! which it was first reached, its parent. The states of the present level and of the next are kept
+//! whole, but packed. A level is processed in batches of two phases. First each thread computes the
+//! successors of its part of the batch; the set of fingerprints is only read. Then each thread
+//! inserts the new fingerprints into its own shards of the set. Within a shard they are inserted in
+//! the order of the batch, so the first path to a state does not depend on the speed of the
 //! threads.
 
 use std::collections::HashMap;
@@ -19,7 +21,8 @@ const BATCH: usize = 1 << 14;
 /// A transition system: states, and the actions that lead from one to another.
 pub(super) trait Model: Sync {
     type State;
-    /// A state that waits to be examined. It should be small: packed states take most of the memory.
+    /// A state that waits to be examined. It should be small: packed states take most of the
+    /// memory.
     type Packed: Send + Sync;
     /// A step from one state to another.
     type Action: Copy + Send;
@@ -129,8 +132,8 @@ impl<M: Model> Search<'_, M> {
         vec![level]
     }
 
-    /// Examines the states of one level. Each batch is dropped once it was examined, because states take most of the
-    /// memory.
+    /// Examines the states of one level. Each batch is dropped once it was examined, because states
+    /// take most of the memory.
     fn level(&mut self, level: Vec<Batch<M>>, limit: u64, seen: &mut M::Seen) -> Level<M> {
         let mut next: Vec<Batch<M>> = Vec::new();
         let mut common: Vec<M::Common> = Vec::new();
@@ -250,13 +253,14 @@ impl Hasher for FingerprintHasher {
 
 type Shard = HashMap<u64, u64, BuildHasherDefault<FingerprintHasher>>;
 
-/// The fingerprint of each visited state, with that of its parent. An initial state is its own parent.
+/// The fingerprint of each visited state, with that of its parent. An initial state is its own
+/// parent.
 #[derive(Default)]
 struct Visited([Shard; SHARDS]);
 
 impl Visited {
-    /// The shard of a fingerprint. It depends on bits in the middle, because the hash table uses the low and the high
-    /// bits.
+    /// The shard of a fingerprint. It depends on bits in the middle, because the hash table uses
+    /// the low and the high bits.
     #[allow(clippy::cast_possible_truncation, reason = "the remainder is small")]
     const fn index(own: u64) -> usize {
         ((own >> 40) % SHARDS as u64) as usize

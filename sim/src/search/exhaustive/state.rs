@@ -1,4 +1,5 @@
-//! One state of the model: the candidates, the messages in flight, the store, and the history that the judge needs.
+//! One state of the model: the candidates, the messages in flight, the store, and the history that
+//! the judge needs.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -44,7 +45,8 @@ pub(super) struct Node<S> {
     pub(super) ended: Option<Token>,
 }
 
-/// A candidate's machine. States share it, because it is large and most steps change at most one machine.
+/// A candidate's machine. States share it, because it is large and most steps change at most one
+/// machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Local<S> {
     pub(super) machine: S,
@@ -106,8 +108,8 @@ pub(super) enum Body {
 }
 
 impl<S: Subject> State<S> {
-    /// All initial states: one for each choice of rates. Candidates differ only in their seeds, so choices that differ
-    /// only in the order of candidates count once.
+    /// All initial states: one for each choice of rates. Candidates differ only in their seeds, so
+    /// choices that differ only in the order of candidates count once.
     pub(super) fn initial(bounds: &Bounds, config: Config, layout: &Layout) -> Vec<Self> {
         let beginnings = bounds.rates.beginnings(bounds.candidates);
         beginnings.iter().map(|rates| Self::begins(bounds, (config, layout), rates)).collect()
@@ -167,8 +169,9 @@ impl<S: Subject> State<S> {
         store_clock(self.tick)
     }
 
-    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every token that the store
-    /// grants from now on is above all earlier ones, even after a loss of all data.
+    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every
+    /// token that the store grants from now on is above all earlier ones, even after a loss of all
+    /// data.
     pub(super) fn may_lose_data(&self) -> bool {
         self.store.highest.is_none_or(|highest| self.store_clock() / 1_000 > highest.get())
     }
@@ -185,7 +188,8 @@ impl<S: Subject> Node<S> {
         Instant::from_nanos(self.clock)
     }
 
-    /// Whether the candidate has not joined the election yet. A candidate whose work drains has no deadline either.
+    /// Whether the candidate has not joined the election yet. A candidate whose work drains has no
+    /// deadline either.
     pub(super) fn is_idle(&self) -> bool {
         self.local.machine.deadline().is_none() && self.work.is_none()
     }

@@ -103,7 +103,8 @@ impl<S: Subject> Step<'_, S> {
 
     fn crash(&mut self, index: usize) {
         self.state.nodes[index].restart(index, self.config, self.layout);
-        // Its connections are closed. Requests that it has sent may still arrive; replies to it can't.
+        // Its connections are closed. Requests that it has sent may still arrive; replies to it
+        // can't.
         self.state.messages.retain(|message| match message.body {
             Body::Request(_) => true,
             Body::Reply(_) => message.node != index,
@@ -140,8 +141,8 @@ impl<S: Subject> Step<'_, S> {
             now: Instant::from_nanos(store_clock(*tick)),
             identity: store.server.into(),
             fresh: Stamp::from_bits(store.stamps.into()),
-            // All connections to another server are new. Its first step names it in the past, and after that no
-            // connection's first request differs from the others.
+            // All connections to another server are new. Its first step names it in the past, and
+            // after that no connection's first request differs from the others.
             first: true,
             trust_empty_store: false,
         };

@@ -1,4 +1,5 @@
-//! The subject of a search: the shipped state machine and the store contract, or a copy with a planted bug.
+//! The subject of a search: the shipped state machine and the store contract, or a copy with a
+//! planted bug.
 
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -105,7 +105,8 @@ fn equal_fingerprints_have_equal_futures() {
         let mut waiting = election.initial();
         let (mut compared, mut drawn) = (0_u32, 0_usize);
         while !waiting.is_empty() && known.len() < 60_000 {
-            // Any order, which is the same in each run: the first or the last ones alone would be too much alike.
+            // Any order, which is the same in each run: the first or the last ones alone would be
+            // too much alike.
             drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let state = waiting.swap_remove((drawn >> 33) % waiting.len());
             let next = next(&election, &state, &mut seen);
@@ -257,7 +258,8 @@ fn work_that_outlasts_its_lease_is_caught() {
     assert_eq!(broken::<DrainsForLonger>(&bounds), PropertyName::DRAINED_BEFORE_THE_NEXT);
 }
 
-/// Five ticks are enough for a loss, its quarantine and the next leader, because the TTL is two ticks.
+/// Five ticks are enough for a loss, its quarantine and the next leader, because the TTL is two
+/// ticks.
 #[test]
 fn a_store_loss_is_waited_out_within_five_ticks() {
     let bounds = Bounds {

@@ -1,7 +1,8 @@
 //! The content of a candidate's machine, as the words that its `Hash` implementation writes.
 //!
-//! The machine's fields are private, so its hash is the only complete view of them. The value of a word shows its kind:
-//! clocks and tokens start far from each other and far above zero, where request ids start.
+//! The machine's fields are private, so its hash is the only complete view of them. The value of a
+//! word shows its kind: clocks and tokens start far from each other and far above zero, where
+//! request ids start.
 
 use std::hash::{Hash, Hasher};
 
@@ -30,7 +31,8 @@ pub(super) enum Word {
     Instant(u64),
     /// A holder id, as its 64-bit fingerprint.
     Holder(u64),
-    /// The mark of a lease that is watched: its holder id, and the number of a request, often another candidate's.
+    /// The mark of a lease that is watched: its holder id, and the number of a request, often
+    /// another candidate's.
     Mark(u64, u64),
     /// A stamp: the numbers of stamps are small, and holder ids are random.
     Stamp(u64),
@@ -45,14 +47,15 @@ pub(super) struct Words(pub(super) Vec<Word>);
 /// The positions of words that do not influence a machine's behaviour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// The random draws so far, and the time of the last input. The words before them are the settings, which are the
-    /// same in all machines, and the name, which is that of the node.
+    /// The random draws so far, and the time of the last input. The words before them are the
+    /// settings, which are the same in all machines, and the name, which is that of the node.
     ignored: Vec<usize>,
 }
 
 impl Layout {
-    /// Compares candidates that differ in their seeds and in the time of their last input. The words in which these
-    /// differ come before all fields of variable length, so their positions are fixed.
+    /// Compares candidates that differ in their seeds and in the time of their last input. The
+    /// words in which these differ come before all fields of variable length, so their positions
+    /// are fixed.
     pub(super) fn of<S: Subject>(config: Config) -> Self {
         let [fresh, other] = [0, u128::MAX].map(|seed| S::new(config, name(0), Seed::new(seed)));
         let mut woken = fresh.clone();
@@ -98,7 +101,8 @@ impl WordHasher<'_> {
         self.place += 1;
     }
 
-    /// A `bool` follows on a mark. A holder id and the number of its own request are followed by a time.
+    /// A `bool` follows on a mark. A holder id and the number of its own request are followed by a
+    /// time.
     fn join_mark(&mut self) {
         if let [.., Word::Holder(holder), Word::Request(number)] = self.words[..] {
             self.words.truncate(self.words.len() - 2);
@@ -156,7 +160,8 @@ pub(super) struct Encoded {
     len: usize,
 }
 
-/// The size of the buffer. Most sequences are shorter; in a longer one, a fingerprint replaces each full buffer.
+/// The size of the buffer. Most sequences are shorter; in a longer one, a fingerprint replaces each
+/// full buffer.
 const ROOM: usize = 1024;
 
 impl Default for Encoded {

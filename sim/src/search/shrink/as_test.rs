@@ -4,9 +4,9 @@ use crate::engines::Engine;
 use crate::judge::{Judging, Which};
 use crate::plan::Plan;
 
-/// A Rust file with one `#[test]` that replays the plan and asserts that nothing is violated. It belongs
-/// in the `tests` folder of a package that has `tenure-sim` among its development dependencies, or
-/// in any module of one. `why` is written above the test, in a comment.
+/// A Rust file with one `#[test]` that replays the plan and asserts that nothing is violated. It
+/// belongs in the `tests` folder of a package that has `tenure-sim` among its development
+/// dependencies, or in any module of one. `why` is written above the test, in a comment.
 ///
 /// It contains the plan as text, so its meaning does not change if a field gets another default.
 pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, why: &str) -> String {

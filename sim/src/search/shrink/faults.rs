@@ -5,8 +5,9 @@ use super::numbers::around;
 use super::search::Search;
 use crate::plan::{Fault, Plan, When};
 
-/// Delta debugging: leaves out halves, quarters, and so on down to single faults (Zeller and Hildebrandt,
-/// "Simplifying and isolating failure-inducing input", 2002, without its step of keeping one part alone).
+/// Delta debugging: leaves out halves, quarters, and so on down to single faults (Zeller and
+/// Hildebrandt, "Simplifying and isolating failure-inducing input", 2002, without its step of
+/// keeping one part alone).
 pub(super) fn fewer<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,
@@ -42,7 +43,8 @@ where
     search.change(|plan| plan.faults.sort_by_key(Fault::from_ms));
 }
 
-/// Moves all faults and `calm_from_ms` to an earlier time by the same amount, so the times between them stay the same.
+/// Moves all faults and `calm_from_ms` to an earlier time by the same amount, so the times between
+/// them stay the same.
 pub(super) fn earlier<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,

@@ -1,16 +1,17 @@
-//! Shrinking: the search for a small plan that fails like a large one, so that a person can read it.
+//! Shrinking: the search for a small plan that fails like a large one, so that a person can read
+//! it.
 //!
 //! Problem: a plan that was drawn holds dozens of faults and odd numbers, and most of them have
-//! nothing to do with its failure. Shrinking leaves parts out and rounds numbers, one at a time, runs
-//! the smaller plan, and keeps it if it still fails in the same way.
+//! nothing to do with its failure. Shrinking leaves parts out and rounds numbers, one at a time,
+//! runs the smaller plan, and keeps it if it still fails in the same way.
 //!
-//! Guarantee: the smaller plan shows the same [`Symptom`], can be carried out ([`Plan::check`]), and
-//! breaks no assumption that the plan kept ([`Plan::broken`]): a failure within the assumptions does not
-//! turn into one beyond them. The same plan shrinks to the same plan, on any machine. No plan is run
-//! twice, and no more plans than the [`Budget`] allows.
+//! Guarantee: the smaller plan shows the same [`Symptom`], can be carried out ([`Plan::check`]),
+//! and breaks no assumption that the plan kept ([`Plan::broken`]): a failure within the assumptions
+//! does not turn into one beyond them. The same plan shrinks to the same plan, on any machine. No
+//! plan is run twice, and no more plans than the [`Budget`] allows.
 //!
-//! Not guaranteed: that no smaller plan fails; only that none of the tried ones does. Nor that it fails for
-//! the same cause: two bugs can have the same symptom.
+//! Not guaranteed: that no smaller plan fails; only that none of the tried ones does. Nor that it
+//! fails for the same cause: two bugs can have the same symptom.
 
 mod as_test;
 mod faults;
@@ -161,7 +162,8 @@ pub fn shrink_by(
     progress: impl FnMut(Progress),
 ) -> Smallest {
     let mut search = Search::new(plan, budget, fails, progress);
-    // Each pass makes changes of the others possible: fewer faults allow rounder times, and vice versa.
+    // Each pass makes changes of the others possible: fewer faults allow rounder times, and vice
+    // versa.
     while !search.is_spent() {
         let before = search.best().clone();
         faults::fewer(&mut search);

@@ -6,8 +6,8 @@ use super::Progress;
 use super::search::Search;
 use crate::plan::{Fault, Plan};
 
-/// Leaves out one node after the other, the last ones first: random draws are keyed by a node's number, and
-/// earlier nodes keep theirs.
+/// Leaves out one node after the other, the last ones first: random draws are keyed by a node's
+/// number, and earlier nodes keep theirs.
 pub(super) fn fewer<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,

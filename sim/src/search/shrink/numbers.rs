@@ -3,8 +3,8 @@
 /// The most significant digits of a candidate number: zeros at the end don't count.
 const MOST_DIGITS: u32 = 3;
 
-/// The numbers to try in place of `value`, the simplest first: the plain one, then rounder ones, then ones that
-/// are nearer to the plain one. All are simpler than `value`, so the search ends.
+/// The numbers to try in place of `value`, the simplest first: the plain one, then rounder ones,
+/// then ones that are nearer to the plain one. All are simpler than `value`, so the search ends.
 pub(super) fn simpler(value: u64, plain: u64) -> Vec<u64> {
     let half = plain.midpoint(value);
     let quarter = half.midpoint(value);
@@ -26,7 +26,8 @@ pub(super) fn simpler(value: u64, plain: u64) -> Vec<u64> {
     simpler
 }
 
-/// Rounder numbers are simpler; of two equally round numbers, the one that is nearer to the plain one.
+/// Rounder numbers are simpler; of two equally round numbers, the one that is nearer to the plain
+/// one.
 fn complexity(value: u64, plain: u64) -> (u32, u64) {
     if value == plain { (0, 0) } else { (digits(value), value.abs_diff(plain)) }
 }

@@ -22,9 +22,11 @@ pub struct Progress {
 
 pub(super) struct Search<F, P> {
     best: Plan,
-    /// The assumptions that the first plan breaks: a smaller one may break some of them, and no others.
+    /// The assumptions that the first plan breaks: a smaller one may break some of them, and no
+    /// others.
     broken: Vec<Assumption>,
-    /// The hashes of the tried plans. None is tried twice, so passes can neither waste runs nor loop forever.
+    /// The hashes of the tried plans. None is tried twice, so passes can neither waste runs nor
+    /// loop forever.
     tried: BTreeSet<u128>,
     fails: F,
     progress: P,

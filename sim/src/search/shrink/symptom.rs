@@ -1,11 +1,12 @@
 //! The way in which a run fails, which a smaller plan must show as well.
 //!
-//! It is not enough that the same property fails: most can fail in more than one way ("was never granted",
-//! "still leads"), and a small plan that fails in another way leads to another bug. The whole text of a
-//! violation is too much: times and tokens change with every part that is left out. The symptom keeps the
-//! words, and the role of each candidate: the first one named is A, the second B. So "n3 leads
-//! and n1 leads" is the same as "n0 leads and n2 leads", but differs from "n3 leads and n3 leads".
-//! In text that is not a property's own, such as a panic's, words with a digit are numbers, and brackets enclose details.
+//! It is not enough that the same property fails: most can fail in more than one way ("was never
+//! granted", "still leads"), and a small plan that fails in another way leads to another bug. The
+//! whole text of a violation is too much: times and tokens change with every part that is left out.
+//! The symptom keeps the words, and the role of each candidate: the first one named is A, the
+//! second B. So "n3 leads and n1 leads" is the same as "n0 leads and n2 leads", but differs from
+//! "n3 leads and n3 leads". In text that is not a property's own, such as a panic's, words with a
+//! digit are numbers, and brackets enclose details.
 
 use std::fmt;
 

@@ -1,17 +1,17 @@
 //! Stops a process at every point of a run, one after the other.
 //!
-//! Problem: seeds hit a point by chance, so any number of seeds may miss a bug that needs a pause at one point, for the
-//! right time. A run has few points, so it can be stopped at each of them.
+//! Problem: seeds hit a point by chance, so any number of seeds may miss a bug that needs a pause
+//! at one point, for the right time. A run has few points, so it can be stopped at each of them.
 //!
-//! Guarantee: the plan is carried out once with each seed to find its [`points`]. Then it is carried out
-//! again for each point and each way to stop there ([`Stops`]): pauses from a moment to past the lease,
-//! and crashes. With `pairs`, each of these runs is examined in the same way, and stopped a second time
-//! at each of its later points. Every run is judged as in a campaign. A report
-//! does not depend on the number of threads.
+//! Guarantee: the plan is carried out once with each seed to find its [`points`]. Then it is
+//! carried out again for each point and each way to stop there ([`Stops`]): pauses from a moment to
+//! past the lease, and crashes. With `pairs`, each of these runs is examined in the same way, and
+//! stopped a second time at each of its later points. Every run is judged as in a campaign. A
+//! report does not depend on the number of threads.
 //!
-//! Not guaranteed: failures that need three stops, or stops between the points. The model engine's steps are atomic:
-//! its only points are those at which a message is sent or read, leadership is checked, a lease is granted, or a lead
-//! begins or ends.
+//! Not guaranteed: failures that need three stops, or stops between the points. The model engine's
+//! steps are atomic: its only points are those at which a message is sent or read, leadership is
+//! checked, a lease is granted, or a lead begins or ends.
 
 mod points;
 mod report;
@@ -36,8 +36,8 @@ pub use stops::Stops;
 pub struct Sweep {
     /// The plan whose run is stopped at each of its points.
     pub plan: Plan,
-    /// The number of seeds, from the plan's own on. Latencies differ between seeds, and so does the order in which
-    /// a process that resumes handles messages and timers.
+    /// The number of seeds, from the plan's own on. Latencies differ between seeds, and so does the
+    /// order in which a process that resumes handles messages and timers.
     pub seeds: u64,
     /// Whether runs are stopped at pairs of points as well.
     pub pairs: bool,
@@ -82,8 +82,8 @@ pub fn default_plan() -> Result<Plan, PlanError> {
 }
 
 impl Sweep {
-    /// Carries out all runs. `progress` is called after each first stop with the number of completed ones and their
-    /// total.
+    /// Carries out all runs. `progress` is called after each first stop with the number of
+    /// completed ones and their total.
     ///
     /// # Errors
     /// If the plan can't be carried out.

@@ -17,12 +17,12 @@ pub struct Spot {
     pub at: SimTime,
 }
 
-/// All points before the recovery phase, in the order of time: just before and just after each request is sent; each
-/// reply; between each check and its write; each grant; each beginning of a lead; and the milliseconds before and after
-/// a lead ends.
+/// All points before the recovery phase, in the order of time: just before and just after each
+/// request is sent; each reply; between each check and its write; each grant; each beginning of a
+/// lead; and the milliseconds before and after a lead ends.
 ///
-/// Points at the end of a pause are omitted: the process catches up then, and the trace does not show whether it
-/// reached a point at that moment or before the pause.
+/// Points at the end of a pause are omitted: the process catches up then, and the trace does not
+/// show whether it reached a point at that moment or before the pause.
 pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
     let mut seen = Seen::default();
     for Entry { at, event } in entries {

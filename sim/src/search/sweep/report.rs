@@ -17,7 +17,8 @@ pub struct Report {
     pub points: usize,
     /// The number of runs, the plan's own included.
     pub runs: u64,
-    /// The number of runs that did not reach their last stop, because an earlier one changed their course.
+    /// The number of runs that did not reach their last stop, because an earlier one changed their
+    /// course.
     pub missed: u64,
     /// The number of runs beyond the bound, which were not carried out.
     pub left_out: u64,
@@ -57,7 +58,8 @@ impl Report {
     }
 }
 
-/// The place of a run in a sweep: the numbers of its first and its second stop. Without stops, the seed.
+/// The place of a run in a sweep: the numbers of its first and its second stop. Without stops, the
+/// seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(pub(super) u64, pub(super) u64);
 

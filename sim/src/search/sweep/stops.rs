@@ -13,9 +13,9 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// The stops for a plan's settings. The durations of pauses are: just under and just over the stop margin, where an
-    /// effect may be too late; from the sending of a renewal to just before and just after the end of the claim that it
-    /// should extend; and longer than the lease.
+    /// The stops for a plan's settings. The durations of pauses are: just under and just over the
+    /// stop margin, where an effect may be too late; from the sending of a renewal to just before
+    /// and just after the end of the claim that it should extend; and longer than the lease.
     pub fn of(plan: &Plan) -> Self {
         let settings = plan.settings;
         let (ttl, margin) = (settings.ttl_ms, settings.stop_margin_ms);

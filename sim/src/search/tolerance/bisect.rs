@@ -2,8 +2,8 @@
 
 use super::magnitudes::Side;
 
-/// Two neighbours: the last magnitude that holds and the first that breaks. `None` if no tried magnitude holds, or if
-/// none breaks.
+/// Two neighbours: the last magnitude that holds and the first that breaks. `None` if no tried
+/// magnitude holds, or if none breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frontier {
     pub(super) holds: Option<u64>,

@@ -42,8 +42,8 @@ pub struct Row {
     pub formula: &'static str,
     /// The frontier by the formula; `None` if there is none.
     pub expected: Option<f64>,
-    /// The difference between the found and the expected frontier; zero between the last magnitude that holds and
-    /// the first that breaks.
+    /// The difference between the found and the expected frontier; zero between the last magnitude
+    /// that holds and the first that breaks.
     pub difference: Option<f64>,
     /// The largest difference that agrees.
     pub tolerance: f64,
@@ -51,7 +51,8 @@ pub struct Row {
     pub explained: Option<f64>,
     /// The number of runs.
     pub runs: u64,
-    /// Whether the frontier agrees with the formula, and lies beyond the promise of `Config::explain`.
+    /// Whether the frontier agrees with the formula, and lies beyond the promise of
+    /// `Config::explain`.
     pub agrees: bool,
     /// The plans of the last magnitude that holds and of the first that breaks.
     #[serde(skip)]
@@ -144,8 +145,8 @@ impl Magnitude {
         }
     }
 
-    /// The distance of the expected frontier from the interval between the last magnitude that holds and the first
-    /// that breaks, in parts of a unit.
+    /// The distance of the expected frontier from the interval between the last magnitude that
+    /// holds and the first that breaks, in parts of a unit.
     fn difference(&self, frontier: Frontier, expected: Option<u64>) -> Option<i64> {
         let parts = self.unit.parts();
         let expected = expected?.cast_signed();

@@ -10,10 +10,11 @@ use crate::plan::{Settings, scaled};
 
 /// Settings, and the bounds that follow from them.
 ///
-/// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock, from the sending of
-/// the request that won it. So by the slowest clock the claim ends `v/(1 - rho)` after the sending. Another candidate
-/// is told of the lease later than that, and watches it for the TTL: by the fastest clock, the lease ends no sooner than
-/// `ttl/(1 + rho)` after the sending.
+/// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock,
+/// from the sending of the request that won it. So by the slowest clock the claim ends
+/// `v/(1 - rho)` after the sending. Another candidate is told of the lease later than that, and
+/// watches it for the TTL: by the fastest clock, the lease ends no sooner than `ttl/(1 + rho)`
+/// after the sending.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The settings.
@@ -65,7 +66,8 @@ impl Bounds {
         self.lease_ends().saturating_sub(self.claim_ends())
     }
 
-    /// `stop margin/(1 + rho)`: the gap that `margin-kept` promises, and the longest time that an effect may take.
+    /// `stop margin/(1 + rho)`: the gap that `margin-kept` promises, and the longest time that an
+    /// effect may take.
     pub fn promised_gap(&self) -> Duration {
         true_time(self.config.stop_margin(), self.rho())
     }
@@ -80,7 +82,8 @@ impl Bounds {
         self.config.request_timeout()
     }
 
-    /// The longest delay after that many failures in a row, counted from one, by the leader's clock.
+    /// The longest delay after that many failures in a row, counted from one, by the leader's
+    /// clock.
     pub(super) fn backoff(&self, failures: u32) -> Duration {
         let (least, most) = self.config.retry();
         least.saturating_mul(2_u32.saturating_pow(failures - 1)).min(most)

@@ -1,14 +1,15 @@
-//! How large may a fault or an error be before a promise breaks? The tolerance certificate finds the largest magnitude
-//! of each by bisection, and compares it with a formula.
+//! How large may a fault or an error be before a promise breaks? The tolerance certificate finds
+//! the largest magnitude of each by bisection, and compares it with a formula.
 //!
-//! A [`Magnitude`] is the size of one fault or error: a clock's rate, a pause, a step. Its plans are the worst case for
-//! the promise, so that only the magnitude decides. The certificate bisects it to the last plan that holds and the
-//! first that breaks, in steps of the plan's own units. The frontier must agree with the formula. A lower frontier is a
-//! broken promise; a higher one means that the formula could promise more, or that the plans are not the worst case.
+//! A [`Magnitude`] is the size of one fault or error: a clock's rate, a pause, a step. Its plans
+//! are the worst case for the promise, so that only the magnitude decides. The certificate bisects
+//! it to the last plan that holds and the first that breaks, in steps of the plan's own units. The
+//! frontier must agree with the formula. A lower frontier is a broken promise; a higher one means
+//! that the formula could promise more, or that the plans are not the worst case.
 //!
-//! Not guaranteed: that two faults together are tolerated because each of them is. Most of them use up the same stop
-//! margin. Nor that the plans are the worst possible ones; but if their frontier agrees with the formula, no worse ones
-//! are needed to reach it.
+//! Not guaranteed: that two faults together are tolerated because each of them is. Most of them use
+//! up the same stop margin. Nor that the plans are the worst possible ones; but if their frontier
+//! agrees with the formula, no worse ones are needed to reach it.
 
 mod bisect;
 mod certificate;

@@ -16,7 +16,8 @@ pub enum Promise {
     SingleLeader,
     /// The property of that name: no write of an older tenure lands after a write of a newer one.
     UnfencedInOrder,
-    /// No write of an older tenure lands once a newer tenure leads, whether or not the newer one has written.
+    /// No write of an older tenure lands once a newer tenure leads, whether or not the newer one
+    /// has written.
     PromptEffect,
     /// A candidate is elected, and no leader loses the lead. Progress, not safety.
     LeadKept,
@@ -55,8 +56,8 @@ impl fmt::Display for Promise {
     }
 }
 
-/// Whether a write of an older tenure lands after a newer lead began. Tokens of these runs increase: no store loses
-/// data in them.
+/// Whether a write of an older tenure lands after a newer lead began. Tokens of these runs
+/// increase: no store loses data in them.
 fn lands_late(entries: &[Entry]) -> bool {
     let mut newest = None;
     entries.iter().any(|Entry { at, event }| match event {

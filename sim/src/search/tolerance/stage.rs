@@ -1,5 +1,6 @@
-//! The worst case around a fault: a leader that is cut off just after its grant, clocks at opposite bounds, and another
-//! candidate that learns of the lease at its grant, and takes it at the moment at which its watch is over.
+//! The worst case around a fault: a leader that is cut off just after its grant, clocks at opposite
+//! bounds, and another candidate that learns of the lease at its grant, and takes it at the moment
+//! at which its watch is over.
 
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ const DELAYS_MS: u64 = 400;
 pub(super) const LEADER: Option<usize> = Some(0);
 pub(super) const NEXT: usize = 1;
 
-/// Two candidates with clocks at opposite bounds: the first one leads from the beginning, and is cut off from then
-/// until the recovery phase. The second one is told of the lease at once, so its watch begins as early as it can.
+/// Two candidates with clocks at opposite bounds: the first one leads from the beginning, and is
+/// cut off from then until the recovery phase. The second one is told of the lease at once, so its
+/// watch begins as early as it can.
 pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, -bounds.rho(), seed);
     plan.nodes.push(NodePlan { clock_rate_ppm: bounds.rho(), ..plan.nodes[0] });
@@ -38,14 +40,16 @@ pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
 pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
     let leader = NodePlan { clock_rate_ppm: rate_ppm, ..NodePlan::of_offset(OFFSET_MS) };
     Plan {
-        // The first candidate that sends a request leads at once. The stages about lost data change this.
+        // The first candidate that sends a request leads at once. The stages about lost data change
+        // this.
         store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
         calm_from_ms: 4 * bounds.settings.ttl_ms,
         ..Plan::quiet(seed, bounds.settings, vec![leader])
     }
 }
 
-/// Adds a pause of the leader the `nth` time that it reaches that point, unless the pause takes no time.
+/// Adds a pause of the leader the `nth` time that it reaches that point, unless the pause takes no
+/// time.
 pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
     if for_ms > 0 {
         let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
@@ -58,10 +62,12 @@ pub(super) fn next_takes_at_once(plan: &mut Plan) {
     next_looks_after(plan, plan.settings.ttl_ms);
 }
 
-/// Makes the next candidate look for the first time after so long by its own clock, and each time after as long again.
+/// Makes the next candidate look for the first time after so long by its own clock, and each time
+/// after as long again.
 ///
-/// Its own TTL is longer, so it would not look before that. Otherwise it would look when the leader should
-/// have renewed, and later take the lease after a random delay. The quarantines cover that TTL, so the settings agree.
+/// Its own TTL is longer, so it would not look before that. Otherwise it would look when the leader
+/// should have renewed, and later take the lease after a random delay. The quarantines cover that
+/// TTL, so the settings agree.
 pub(super) fn next_looks_after(plan: &mut Plan, counted_ms: u64) {
     let quarantine_ms = plan.settings.quarantine_ms.max(LONGER * plan.settings.ttl_ms);
     plan.settings.quarantine_ms = quarantine_ms;
@@ -75,8 +81,8 @@ pub(super) fn next_looks_after(plan: &mut Plan, counted_ms: u64) {
 
 /// A second check of leadership just before the leader's claim ends.
 ///
-/// A check comes a whole number of milliseconds after the election, so the election is delayed by a pause
-/// before the leader reads the grant. The claim counts from the request, and is not delayed.
+/// A check comes a whole number of milliseconds after the election, so the election is delayed by a
+/// pause before the leader reads the grant. The claim counts from the request, and is not delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LastCheck {
     /// The rest of the claim at that check, by the leader's clock.

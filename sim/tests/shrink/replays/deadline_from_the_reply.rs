@@ -4,7 +4,8 @@ use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::Plan;
 
-/// margin-kept: n0 claims token 1767225600001000 until 1.948198018s, its lease ends at 1.667s, and 99.0099ms must lie between
+/// margin-kept: n0 claims token 1767225600001000 until 1.948198018s, its lease ends at 1.667s, and
+/// 99.0099ms must lie between
 #[test]
 fn margin_kept_holds() -> Result<(), Box<dyn std::error::Error>> {
     let plan = Plan::parse(PLAN)?;

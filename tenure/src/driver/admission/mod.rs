@@ -1,8 +1,8 @@
 //! Which request leaves next, and when.
 //!
-//! A window of calls is in flight; all others wait here, ordered by what they are worth. So a store that is slower
-//! than its elections need costs leads that are not gained, and not leads that are held: an election that waits for its
-//! first lease stands behind all that have one.
+//! A window of calls is in flight; all others wait here, ordered by what they are worth. So a store
+//! that is slower than its elections need costs leads that are not gained, and not leads that are
+//! held: an election that waits for its first lease stands behind all that have one.
 
 mod pace;
 mod queue;
@@ -21,7 +21,8 @@ use crate::shared::{Ask, ElectionId};
 #[derive(Default)]
 pub(super) struct Admission {
     usual: Queue,
-    /// Of the elections whose last request hung while the store answered others. They wait for each other at most.
+    /// Of the elections whose last request hung while the store answered others. They wait for each
+    /// other at most.
     stuck: Queue,
     windows: Windows,
     answers: Answers,
@@ -46,7 +47,8 @@ struct Windows {
     questions: Window,
 }
 
-/// So many questions of the application may always be in flight: while the store is away, they learn why at once.
+/// So many questions of the application may always be in flight: while the store is away, they
+/// learn why at once.
 const QUESTIONS: u8 = 4;
 
 impl Default for Windows {
@@ -121,7 +123,8 @@ impl Admission {
         self.usual.asks.push_back(ask);
     }
 
-    /// An election waits to tell the store what its leader says of itself. It stays in the queue if it ends.
+    /// An election waits to tell the store what its leader says of itself. It stays in the queue if
+    /// it ends.
     pub(super) fn tell(&mut self, id: ElectionId) {
         self.usual.descriptions.push_back(id);
     }
@@ -130,7 +133,8 @@ impl Admission {
         !self.usual.asks.is_empty()
     }
 
-    /// The next request, if its window has room for one. An election leaves the queue when its place is set anew.
+    /// The next request, if its window has room for one. An election leaves the queue when its
+    /// place is set anew.
     pub(super) fn next(&mut self, now: Instant) -> Option<Next> {
         self.resumes_at = None;
         self.next_question(now).or_else(|| self.next_usual(now)).or_else(|| self.next_stuck(now))
@@ -150,7 +154,8 @@ impl Admission {
         }
         let paced = self.paced(now);
         let told_first = self.descriptions_in_flight == 0;
-        // In a full window that is not answered, the election that was answered last shows whether the store is away.
+        // In a full window that is not answered, the election that was answered last shows whether
+        // the store is away.
         let is_probe = self.windows.usual.is_full_for(waiting);
         let probe = self.usual.last_renewal().filter(|_| is_probe);
         let next = probe
@@ -287,7 +292,8 @@ mod tests {
         assert!((32..40).contains(&left), "{left}");
         assert!(admission.next(now).is_none());
         assert_eq!(admission.resumes_at(), Some(now + Duration::from_millis(10)));
-        // An answer comes first, or one more attempt after a while. The driver would not come to rest.
+        // An answer comes first, or one more attempt after a while. The driver would not come to
+        // rest.
         for _ in 0..100 {
             admission.leaves(Lane::Usual, "renew", now);
         }
@@ -302,7 +308,8 @@ mod tests {
         Waiting::Renew(Urgency { valid_until, urgent_from: NOW, hurries_from: NOW })
     }
 
-    /// The claims of the stuck elections end first. The one that leaves in the silence was answered last.
+    /// The claims of the stuck elections end first. The one that leaves in the silence was answered
+    /// last.
     #[test]
     fn stuck_elections_hold_back_no_other() {
         let mut admission = Admission::default();

@@ -1,15 +1,16 @@
 //! How fast overdue renewals follow each other.
 //!
-//! After an outage the renewals of all leaders are overdue at once, and the server, which has just come back, would get
-//! them all in its first second. They are let go at not quite twice the rate at which the leaders renew when nothing is
-//! wrong; those whose claims end soon do not wait for that.
+//! After an outage the renewals of all leaders are overdue at once, and the server, which has just
+//! come back, would get them all in its first second. They are let go at not quite twice the rate
+//! at which the leaders renew when nothing is wrong; those whose claims end soon do not wait for
+//! that.
 
 use std::time::Duration;
 
 use crate::Instant;
 
-/// How many times the usual rate is let go, in tenths: with what may leave at once, less than twice the rate in any
-/// second.
+/// How many times the usual rate is let go, in tenths: with what may leave at once, less than twice
+/// the rate in any second.
 const TENTHS: i128 = 18;
 /// What any server carries out: few elections are not paced.
 const LEAST_A_SECOND: i128 = 50;

@@ -111,10 +111,11 @@ impl Queue {
         self.releases.len() + self.renewals.len() + self.looks.len() + self.acquires.len()
     }
 
-    /// What is worth the most: a claim that ends soon, then a lease that others wait for, then other claims,
-    /// then leases that are not held yet, then what leaders say of themselves. One of the last leaves before
-    /// acquires if it is `told_first`: acquires without end would hold them back for ever. Renewals that are not in a
-    /// hurry leave only if they are `paced` to leave now; no acquire leaves before them.
+    /// What is worth the most: a claim that ends soon, then a lease that others wait for, then
+    /// other claims, then leases that are not held yet, then what leaders say of themselves. One of
+    /// the last leaves before acquires if it is `told_first`: acquires without end would hold them
+    /// back for ever. Renewals that are not in a hurry leave only if they are `paced` to leave now;
+    /// no acquire leaves before them.
     pub(super) fn next(&mut self, now: Instant, paced: bool, told_first: bool) -> Option<Next> {
         let is_urgent = self.renewals.first().is_some_and(|(first, _)| first.urgent_from <= now);
         let renewal = self.next_renewal(now, paced).map(|id| Next::Request(Kind::Renewal, id));

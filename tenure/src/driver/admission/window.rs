@@ -1,16 +1,18 @@
 //! How many calls are in flight at once.
 //!
-//! Enough to keep the store busy, and no more: each call that the store has not begun yet stands in front of the
-//! next release and the next urgent renewal. The window follows the delay that it causes, as LEDBAT does (S. Shalunov
-//! and others, RFC 6817, 2012): it grows while answers come within a target of the shortest time that was seen, and
-//! shrinks while they take longer. A store behind a long network so gets a larger window than one nearby. Each kind of
-//! request has a shortest time of its own: in some stores an acquire takes more round trips than a renewal.
+//! Enough to keep the store busy, and no more: each call that the store has not begun yet stands in
+//! front of the next release and the next urgent renewal. The window follows the delay that it
+//! causes, as LEDBAT does (S. Shalunov and others, RFC 6817, 2012): it grows while answers come
+//! within a target of the shortest time that was seen, and shrinks while they take longer. A store
+//! behind a long network so gets a larger window than one nearby. Each kind of request has a
+//! shortest time of its own: in some stores an acquire takes more round trips than a renewal.
 //!
-//! A call that hangs while the store answers others must not hold them back: a store may carry out requests of different
-//! keys beside each other, and one key may be locked. So a call that was *overtaken*, by the answer to one that left
-//! later, counts only for a few usual times of an answer, and its failure says nothing about the store. A store
-//! that answers in order, as a single connection does, overtakes none. While the window is full and nothing is answered,
-//! one more call may leave now and then: its answer shows whether the store or only the calls before it hang.
+//! A call that hangs while the store answers others must not hold them back: a store may carry out
+//! requests of different keys beside each other, and one key may be locked. So a call that was
+//! *overtaken*, by the answer to one that left later, counts only for a few usual times of an
+//! answer, and its failure says nothing about the store. A store that answers in order, as a single
+//! connection does, overtakes none. While the window is full and nothing is answered, one more call
+//! may leave now and then: its answer shows whether the store or only the calls before it hang.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +23,8 @@ use crate::Instant;
 const LEAST: f64 = 8.0;
 /// At a round trip of 300 ms, some 25,000 calls a second.
 const MOST: f64 = 8192.0;
-/// How much longer than the shortest time an answer may take because of the requests in front of it.
+/// How much longer than the shortest time an answer may take because of the requests in front of
+/// it.
 const TARGET: Duration = Duration::from_millis(5);
 /// How long an overtaken call counts at least; and, if an answer takes longer, in its usual times.
 const OVERTAKEN: Duration = Duration::from_millis(10);
@@ -109,8 +112,8 @@ impl Window {
         }
     }
 
-    /// Whether none of so many waiting requests may leave. A few may always leave beside the others: with few elections,
-    /// a call that is stuck must not hold back the renewals of all.
+    /// Whether none of so many waiting requests may leave. A few may always leave beside the
+    /// others: with few elections, a call that is stuck must not hold back the renewals of all.
     #[allow(clippy::cast_precision_loss, reason = "a count of requests")]
     pub(super) fn is_full_for(&self, waiting: usize) -> bool {
         let is_one_of_few = (waiting as f64) <= LEAST && self.calls() < LEAST;
@@ -186,9 +189,10 @@ impl Window {
         self.limit = (self.limit + step).clamp(least, MOST);
     }
 
-    /// The connection may be another one from now on, perhaps to another server. Or a store that pauses still has to
-    /// carry out all that was given up: so few calls follow until it answers, and the shortest time is measured anew
-    /// with few in front. A call that was overtaken says neither.
+    /// The connection may be another one from now on, perhaps to another server. Or a store that
+    /// pauses still has to carry out all that was given up: so few calls follow until it answers,
+    /// and the shortest time is measured anew with few in front. A call that was overtaken says
+    /// neither.
     pub(super) fn failed(&mut self, call: CallNumber, answers: &Answers) {
         self.in_flight.remove(&call);
         if !answers.overtook(call) {
@@ -252,8 +256,9 @@ mod tests {
         }
     }
 
-    /// Runs a store that takes `service` for each request, one after the other, behind a network with that round trip,
-    /// with as many requests as the window admits. Returns the size of the window and the rate a second.
+    /// Runs a store that takes `service` for each request, one after the other, behind a network
+    /// with that round trip, with as many requests as the window admits. Returns the size of the
+    /// window and the rate a second.
     fn run(service: Duration, round_trip: Duration) -> (usize, f64) {
         let mut flights = Flights::default();
         let mut free = START;

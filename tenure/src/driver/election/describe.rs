@@ -1,10 +1,12 @@
 //! Tells the store what a leader says of itself now.
 //!
-//! An acquire carries the profile of its time, and which of several attempts was carried out is not known. So a leader
-//! whose profile was ever replaced tells it once more when it is elected. What was not answered is told again after each
-//! renewal, and so is all of it once a request has failed: a server that has failed may have lost it.
+//! An acquire carries the profile of its time, and which of several attempts was carried out is not
+//! known. So a leader whose profile was ever replaced tells it once more when it is elected. What
+//! was not answered is told again after each renewal, and so is all of it once a request has
+//! failed: a server that has failed may have lost it.
 //!
-//! No lead depends on it, so it waits behind the requests on which one does; see [`admission`](super::super::admission).
+//! No lead depends on it, so it waits behind the requests on which one does; see
+//! [`admission`](super::super::admission).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +21,8 @@ use crate::shared::{ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
 use crate::{Instant, Token};
 
-/// What is known of the record of the present tenure, of a candidate whose profile was replaced. The others have none: a
-/// process may have a hundred thousand.
+/// What is known of the record of the present tenure, of a candidate whose profile was replaced.
+/// The others have none: a process may have a hundred thousand.
 #[derive(Default)]
 pub(super) struct Describing(Option<Box<Known>>);
 
@@ -34,7 +36,8 @@ struct Known {
     /// Whether the record may be older than the profile.
     may_be_behind: bool,
     progress: Progress,
-    /// A profile that is replaced all the time costs no more than one request in the least retry time.
+    /// A profile that is replaced all the time costs no more than one request in the least retry
+    /// time.
     not_before: Instant,
 }
 
@@ -113,7 +116,8 @@ impl Election {
         self.describing.known().may_be_behind = true;
     }
 
-    /// Joins the queue of those who tell the store their profile, if it leads and the record has an older one.
+    /// Joins the queue of those who tell the store their profile, if it leads and the record has an
+    /// older one.
     pub(super) fn describe(&mut self, world: &mut World, now: Instant) {
         if self.describing.deadline().is_some_and(|at| at <= now) {
             let is_untold = self.untold(now).is_some();

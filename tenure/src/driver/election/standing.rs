@@ -18,8 +18,8 @@ pub(super) enum Answer {
 }
 
 impl Election {
-    /// Announces what the candidate does after an input. A tenure, its end and the stop are announced as they
-    /// happen.
+    /// Announces what the candidate does after an input. A tenure, its end and the stop are
+    /// announced as they happen.
     pub(super) fn announce(&self, world: &World) {
         let standing = match self.machine.stage() {
             Stage::Leading => return,

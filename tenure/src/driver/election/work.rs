@@ -1,4 +1,5 @@
-//! What the loss of offered work means: a leader without work would keep other candidates from doing it.
+//! What the loss of offered work means: a leader without work would keep other candidates from
+//! doing it.
 
 use std::time::Duration;
 
@@ -52,8 +53,8 @@ impl Election {
         }
     }
 
-    /// Whether the candidate has to leave the election because its work was lost: under its tenure, unless it was waiting
-    /// for one. Then all of it has to be lost.
+    /// Whether the candidate has to leave the election because its work was lost: under its tenure,
+    /// unless it was waiting for one. Then all of it has to be lost.
     pub(in super::super) fn lost_work(
         &mut self,
         now: Instant,
@@ -68,8 +69,8 @@ impl Election {
             return false;
         }
         let pause = match self.machine.stage() {
-            // It gives nothing up that another candidate could take over meanwhile. A program that offers and drops work
-            // in a loop must not ask the store each time.
+            // It gives nothing up that another candidate could take over meanwhile. A program that
+            // offers and drops work in a loop must not ask the store each time.
             Stage::Campaigning | Stage::Watching { .. } => self.machine.config().retry().0,
             Stage::Out | Stage::Leading | Stage::Ending => self.pause_after(how),
         };
@@ -122,7 +123,8 @@ impl Election {
         self.without_work = WithoutWork::No;
     }
 
-    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or stops.
+    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or
+    /// stops.
     pub(in super::super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
         match self.without_work {
             WithoutWork::No => Some(hold_off).filter(|_| !self.stopping),
@@ -131,8 +133,8 @@ impl Election {
     }
 }
 
-/// Work that fails again and again returns ever later, at a random time within this bound after the hold-off: where all
-/// processes fail alike, they must not take turns at the rate of the hold-off.
+/// Work that fails again and again returns ever later, at a random time within this bound after the
+/// hold-off: where all processes fail alike, they must not take turns at the rate of the hold-off.
 fn longest_beyond(hold_off: Duration, longest_retry: Duration, failures_before: u32) -> Duration {
     hold_off.max(longest_retry).saturating_mul(1 << failures_before.min(DOUBLINGS))
 }

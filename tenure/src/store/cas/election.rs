@@ -11,7 +11,8 @@ use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
 use crate::store::{Key, Profile, StoreError, StoreErrorKind};
 use crate::{HolderId, Instant, Token};
 
-/// A value's content: what the contract keeps of an election and of its past, which each election has for itself.
+/// A value's content: what the contract keeps of an election and of its past, which each election
+/// has for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Election {
     /// The last tenure, if there was one.
@@ -50,14 +51,15 @@ impl Election {
         Text::from(self).write()
     }
 
-    /// The value that an election begins with, in which nothing is known. No two are equal, like all values: a backend may
-    /// take the whole value, or a digest of it, for its version.
+    /// The value that an election begins with, in which nothing is known. No two are equal, like
+    /// all values: a backend may take the whole value, or a digest of it, for its version.
     pub(super) fn beginning(fresh: Stamp) -> Bytes {
         Text { begun: Some(Bits(fresh.to_bits())), ..Text::from(&Self::default()) }.write()
     }
 }
 
-/// The form of this version. A field that another version adds is refused, and so is the lack of one.
+/// The form of this version. A field that another version adds is refused, and so is the lack of
+/// one.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {

@@ -1,9 +1,9 @@
 //! Any store that can compare and swap a value: the second, easy way to a store of your own.
 //!
-//! [`Cas`] says what a backend has to do: read a value, and replace it if nothing else has replaced it meanwhile.
-//! [`CasStore`] makes a [`Store`](super::Store) of it: it reads the election's value, lets
-//! [`contract::apply`](super::contract::apply) decide, and swaps the value for the new one; if that was replaced
-//! meanwhile, it begins again. `docs/stores/writing-your-own.md` has an example.
+//! [`Cas`] says what a backend has to do: read a value, and replace it if nothing else has replaced
+//! it meanwhile. [`CasStore`] makes a [`Store`](super::Store) of it: it reads the election's value,
+//! lets [`contract::apply`](super::contract::apply) decide, and swaps the value for the new one; if
+//! that was replaced meanwhile, it begins again. `docs/stores/writing-your-own.md` has an example.
 
 mod election;
 mod store;
@@ -22,10 +22,12 @@ pub use store::CasStore;
 /// A backend that keeps values, and can compare and swap each.
 ///
 /// - **A read is linearizable**: it shows every swap that was done before it began.
-/// - **A version never occurs twice** at one key, not even after a loss of data or after the value was deleted. A counter
-///   that a restored backup continues from an older number is no version; a random number that the server draws is one,
-///   and so is the whole value, since no two values of an election are equal.
-/// - An error means *unknown*: a swap may or may not have been done, or may be done later. Nothing is retried.
+/// - **A version never occurs twice** at one key, not even after a loss of data or after the value
+///   was deleted. A counter that a restored backup continues from an older number is no version; a
+///   random number that the server draws is one, and so is the whole value, since no two values of
+///   an election are equal.
+/// - An error means *unknown*: a swap may or may not have been done, or may be done later. Nothing
+///   is retried.
 pub trait Cas: Send + Sync + 'static {
     /// Names one writing of one value.
     type Version: Clone + PartialEq + Send + Sync + 'static;
@@ -42,8 +44,8 @@ pub trait Cas: Send + Sync + 'static {
         key: &Key,
     ) -> impl Future<Output = Result<Option<Versioned<Self::Version>>, StoreError>> + Send;
 
-    /// Replaces the value if it still has that version, or creates it if there is none and `version` is `None`. One
-    /// atomic step.
+    /// Replaces the value if it still has that version, or creates it if there is none and
+    /// `version` is `None`. One atomic step.
     ///
     /// # Errors
     /// If it is not known whether the value was replaced.
@@ -54,15 +56,16 @@ pub trait Cas: Send + Sync + 'static {
         value: Bytes,
     ) -> impl Future<Output = Result<Swapped<Self::Version>, StoreError>> + Send;
 
-    /// Which history the backend is in, as a version tells: another number whenever values may have been lost, such as an
-    /// identity that the backend gives to each value that is created. Default: 0, a backend that can't tell.
+    /// Which history the backend is in, as a version tells: another number whenever values may have
+    /// been lost, such as an identity that the backend gives to each value that is created.
+    /// Default: 0, a backend that can't tell.
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
     }
 
-    /// The elections that have a value, for [`Store::keys`](super::Store::keys). Default: refused as
-    /// [`Unsupported`](super::StoreErrorKind).
+    /// The elections that have a value, for [`Store::keys`](super::Store::keys). Default: refused
+    /// as [`Unsupported`](super::StoreErrorKind).
     ///
     /// # Errors
     /// If they are not known.
@@ -70,9 +73,10 @@ pub trait Cas: Send + Sync + 'static {
         std::future::ready(Err(StoreError::no_keys(self.traits().name)))
     }
 
-    /// Elections among those that are watched whose value may have changed, with the value if the backend tells it. An
-    /// election is named once after each (re)subscription to it. Changes may be missed, repeated and late. A backend
-    /// without such a stream sets [`StoreTraits::push`] to false. Default: nothing.
+    /// Elections among those that are watched whose value may have changed, with the value if the
+    /// backend tells it. An election is named once after each (re)subscription to it. Changes may
+    /// be missed, repeated and late. A backend without such a stream sets [`StoreTraits::push`] to
+    /// false. Default: nothing.
     fn watch(
         &self,
         watched: Watched,
@@ -96,7 +100,8 @@ pub struct Versioned<V> {
 pub enum Swapped<V> {
     /// The value was replaced, and has this version now.
     Done(V),
-    /// The value has another version, or none was there or one was there already. Nothing was changed.
+    /// The value has another version, or none was there or one was there already. Nothing was
+    /// changed.
     Conflict,
 }
 
@@ -105,7 +110,7 @@ pub enum Swapped<V> {
 pub struct Change<V> {
     /// Whose it is.
     pub key: Key,
-    /// What it is now; `None` if the backend does not tell it, or it was deleted. A request that begins with it, and not with
-    /// a read, takes one round trip less.
+    /// What it is now; `None` if the backend does not tell it, or it was deleted. A request that
+    /// begins with it, and not with a read, takes one round trip less.
     pub found: Option<Versioned<V>>,
 }

@@ -18,15 +18,16 @@ use crate::store::{
 
 /// A store of leases over a backend that can compare and swap. A clone is the same.
 ///
-/// Each election has a past of its own: one that was never used is watched for a quarantine, once. Tokens and hints
-/// follow the wall clock of the process that asks. Messages and purges are not supported.
+/// Each election has a past of its own: one that was never used is watched for a quarantine, once.
+/// Tokens and hints follow the wall clock of the process that asks. Messages and purges are not
+/// supported.
 pub struct CasStore<C: Cas>(Arc<Inner<C>>);
 
 struct Inner<C: Cas> {
     backend: C,
     trust_empty_store: bool,
-    /// The values that tenures of this process have written, and those of others that hint at a lease: what follows need not
-    /// read them.
+    /// The values that tenures of this process have written, and those of others that hint at a
+    /// lease: what follows need not read them.
     last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
 }
 
@@ -55,8 +56,9 @@ impl<C: Cas> CasStore<C> {
         Self::over(backend, false)
     }
 
-    /// The same, which takes a value that does not exist for one that never did, so that no candidate waits before the
-    /// first lease of an election. For tests and throw-away servers only: it gives up promise G6 for a loss of the value.
+    /// The same, which takes a value that does not exist for one that never did, so that no
+    /// candidate waits before the first lease of an election. For tests and throw-away servers
+    /// only: it gives up promise G6 for a loss of the value.
     pub fn trusting_empty_stores(backend: C) -> Self {
         Self::over(backend, true)
     }
@@ -70,7 +72,8 @@ impl<C: Cas> CasStore<C> {
         &self.0.backend
     }
 
-    /// What a request may begin with that changes the value, or is decided anew by what the backend has now.
+    /// What a request may begin with that changes the value, or is decided anew by what the backend
+    /// has now.
     fn known(&self, key: &Key, request: &Request) -> Option<Versioned<C::Version>> {
         let begins = match request {
             Request::Acquire { .. }
@@ -86,8 +89,8 @@ impl<C: Cas> CasStore<C> {
         begins.then(|| self.0.last().remove(key)).flatten()
     }
 
-    /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it may not: candidates ask
-    /// for the lead, so that the value is another one by then.
+    /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it
+    /// may not: candidates ask for the lead, so that the value is another one by then.
     fn note(&self, key: &Key, reply: &Reply, after: &Election, swapped: Versioned<C::Version>) {
         let mut last = self.0.last();
         let is_own = matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. });
@@ -207,9 +210,10 @@ impl<C: Cas> Store for CasStore<C> {
 }
 
 impl<V> Change<V> {
-    /// Whether a candidate may be granted the lease, or should ask for it: once for each of these wishes. Whatever else the
-    /// leader or a candidate that asks has written is no hint, since the release is looked at that much later. What can't
-    /// be read is left to the request that follows.
+    /// Whether a candidate may be granted the lease, or should ask for it: once for each of these
+    /// wishes. Whatever else the leader or a candidate that asks has written is no hint, since the
+    /// release is looked at that much later. What can't be read is left to the request that
+    /// follows.
     pub(in crate::store) fn is_hint(&self, wishes: &mut BTreeMap<Key, (Token, Wish)>) -> bool {
         let read = |found: &Versioned<V>| Election::read(&self.key, &found.value).ok();
         let Some(election) = self.found.as_ref().and_then(read) else { return true };

@@ -1,4 +1,5 @@
-//! Addresses that accept connections after a time, refuse them, or are silent, under a clock that the test moves.
+//! Addresses that accept connections after a time, refuse them, or are silent, under a clock that
+//! the test moves.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! The channel under the client: one connection to one member, opened like those of all other stores.
+//! The channel under the client: one connection to one member, opened like those of all other
+//! stores.
 //!
 //! The channel of the client itself would look the member's name up among tokio's blocking tasks.
 
@@ -20,8 +21,8 @@ use crate::runtime::Connection;
 use crate::store::dial::Dial;
 use crate::tls::TlsConfig;
 
-/// Servers close connections that are pinged more often than every 5 s. This is for watches: requests
-/// have timeouts of their own.
+/// Servers close connections that are pinged more often than every 5 s. This is for watches:
+/// requests have timeouts of their own.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
 
@@ -31,7 +32,8 @@ pub(super) fn lazy(
     dial: &Arc<Dial>,
     endpoint: &str,
 ) -> Result<Channel, Error> {
-    // The library would encrypt by itself where the scheme is "https". Requests name the scheme that it is.
+    // The library would encrypt by itself where the scheme is "https". Requests name the scheme
+    // that it is.
     let mut channel = Endpoint::from_shared(format!("http://{endpoint}"))?
         .connect_timeout(config.connect_timeout)
         .http2_keep_alive_interval(PING_EVERY)
@@ -92,7 +94,8 @@ mod tests {
     use crate::Instant;
     use crate::runtime::{Runtime, TokioRuntime};
 
-    /// A host of two addresses: what accepts connections at the first is silent, and the second one speaks.
+    /// A host of two addresses: what accepts connections at the first is silent, and the second one
+    /// speaks.
     #[derive(Debug, Default)]
     struct Host(Mutex<Vec<(String, DuplexStream)>>);
 

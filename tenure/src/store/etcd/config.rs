@@ -67,8 +67,8 @@ impl EtcdConfig {
         self
     }
 
-    /// The same with a file that has the password, and is read again for each connection. One line break at its end is
-    /// left out.
+    /// The same with a file that has the password, and is read again for each connection. One line
+    /// break at its end is left out.
     pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
         self.login = Login::file(username, path);
         self
@@ -99,15 +99,16 @@ impl EtcdConfig {
     /// Sets how long opening a connection may take, to any member that answers. Default: 5 s. The
     /// candidates' request timeout may be shorter: connecting continues when a request gives up.
     ///
-    /// After an attempt that failed comes a pause of random length before the next one: at most 100 ms at first, twice
-    /// as much with each failure, at most half of this bound and at most 5 s.
+    /// After an attempt that failed comes a pause of random length before the next one: at most 100
+    /// ms at first, twice as much with each failure, at most half of this bound and at most 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the servers' `--election-timeout` (or more). Default: 1 s, which is also theirs. The servers do not
-    /// report their setting, and a lower value here gives up promise G1 while etcd changes its leader.
+    /// Sets the servers' `--election-timeout` (or more). Default: 1 s, which is also theirs. The
+    /// servers do not report their setting, and a lower value here gives up promise G1 while etcd
+    /// changes its leader.
     ///
     /// # Errors
     /// If it is below 10 ms or above 50 s, which no server accepts.
@@ -119,16 +120,16 @@ impl EtcdConfig {
         Ok(self)
     }
 
-    /// Treats a cluster that has never seen the prefix as one that has lost nothing, so that the very
-    /// first leader does not wait out the quarantine. For tests and throw-away servers: with it, a
-    /// cluster that lost all of its data can lead to two leaders.
+    /// Treats a cluster that has never seen the prefix as one that has lost nothing, so that the
+    /// very first leader does not wait out the quarantine. For tests and throw-away servers: with
+    /// it, a cluster that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self
     }
 
-    /// How much too early a lease may end: by two election timeouts, for which an etcd leader may not know that
-    /// it was replaced, and by the second in which etcd counts.
+    /// How much too early a lease may end: by two election timeouts, for which an etcd leader may
+    /// not know that it was replaced, and by the second in which etcd counts.
     pub(super) fn granularity(&self) -> Duration {
         Duration::from_secs(1) + self.election_timeout * 2
     }

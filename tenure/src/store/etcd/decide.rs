@@ -1,8 +1,10 @@
-//! What a request does to a state: the contract's own code decides it, and this turns it into what is to be written.
+//! What a request does to a state: the contract's own code decides it, and this turns it into what
+//! is to be written.
 //!
-//! Tokens are revisions plus an offset. A grant's revision is known only once it is written; it is at least the one
-//! after the state's, so that is what the contract is told as the store's clock, and a later revision only makes the
-//! token higher. Each stamp raises the offset to the time of day, since a cluster that lost its data counts from 1 again.
+//! Tokens are revisions plus an offset. A grant's revision is known only once it is written; it is
+//! at least the one after the state's, so that is what the contract is told as the store's clock,
+//! and a later revision only makes the token higher. Each stamp raises the offset to the time of
+//! day, since a cluster that lost its data counts from 1 again.
 
 use tenure_core::contract::server_ends::apply;
 use tenure_core::contract::{Moment, Past, Record};
@@ -61,7 +63,8 @@ pub(super) fn decide(state: &State, asked: Request, asking: Asking) -> Decision 
         now: Instant::from_nanos(least * 1_000),
         identity: state.cluster.into(),
         fresh: asking.fresh,
-        // The past is read with each request, so comparing its identity costs nothing. A purge leaves it to others.
+        // The past is read with each request, so comparing its identity costs nothing. A purge
+        // leaves it to others.
         first: !matches!(asked, Request::Purge { .. }),
         trust_empty_store: asking.trust_empty_store,
     };
@@ -94,8 +97,8 @@ pub(super) fn decide(state: &State, asked: Request, asking: Asking) -> Decision 
     Decision { reply, record, change, past }
 }
 
-/// Once a past was watched for as long as a candidate must, its own watch is not told: it would only be written, and
-/// all candidates of a prefix write one past.
+/// Once a past was watched for as long as a candidate must, its own watch is not told: it would
+/// only be written, and all candidates of a prefix write one past.
 fn told(asked: Request, (record, past): (Option<Record>, Option<Past>)) -> Request {
     let settled =
         |quarantine| past.is_some_and(|past: Past| past.watched >= past.longest.max(quarantine));

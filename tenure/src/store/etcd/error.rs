@@ -19,7 +19,8 @@ mod code {
     pub(super) const UNAUTHENTICATED: i32 = 16;
 }
 
-/// A request's error. The client's own text is not shown: it may contain more than the value at fault.
+/// A request's error. The client's own text is not shown: it may contain more than the value at
+/// fault.
 pub(super) fn failed(error: &Error) -> StoreError {
     if let Some(error) = StoreError::about_tls(within(error)) {
         return error;
@@ -51,9 +52,10 @@ pub(super) fn not_connected(endpoint: &str, error: &Error) -> StoreError {
     }
 }
 
-/// Whether the connection is still usable: the member has answered, and another member would answer the
-/// same. Whether the request had an effect is unknown, as after every error. A member without space answers
-/// `Full` also to a transaction that it has carried out: `quotaApplierV3` in etcd's `apply.go` applies first.
+/// Whether the connection is still usable: the member has answered, and another member would answer
+/// the same. Whether the request had an effect is unknown, as after every error. A member without
+/// space answers `Full` also to a transaction that it has carried out: `quotaApplierV3` in etcd's
+/// `apply.go` applies first.
 pub(super) fn leaves_connection_usable(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{BadRecord, Full, Refused, Ttl};
     matches!(kind, BadRecord | Full | Refused | Ttl)

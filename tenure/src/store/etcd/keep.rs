@@ -1,26 +1,27 @@
 //! Keeping an etcd lease alive, and confirming that.
 //!
-//! A keepalive does not go through the log: it is answered by the member that considers itself etcd's
-//! leader. A member that was paused and replaced meanwhile still does so: its answer extends nothing
-//! at the new leader, and a candidate that trusts it leads for too long. Newer versions of etcd close that gap in
-//! part.
+//! A keepalive does not go through the log: it is answered by the member that considers itself
+//! etcd's leader. A member that was paused and replaced meanwhile still does so: its answer extends
+//! nothing at the new leader, and a candidate that trusts it leads for too long. Newer versions of
+//! etcd close that gap in part.
 //!
-//! So each keepalive is followed by a read that a majority confirms, and the terms of the two answers
-//! are compared. etcd fills the header of a keepalive's answer *before* it carries it out; a header's
-//! term is that of the last entry that the member has applied.
-//! 1. The read's term is not below that of the leader which a majority confirmed after the keepalive was
-//!    answered. So until then no leader of a higher term had been elected.
-//! 2. If the keepalive's term is the same, its member had applied an entry of that very leader before,
-//!    so it was that leader, or forwarded the keepalive to it.
+//! So each keepalive is followed by a read that a majority confirms, and the terms of the two
+//! answers are compared. etcd fills the header of a keepalive's answer *before* it carries it out;
+//! a header's term is that of the last entry that the member has applied.
+//! 1. The read's term is not below that of the leader which a majority confirmed after the
+//!    keepalive was answered. So until then no leader of a higher term had been elected.
+//! 2. If the keepalive's term is the same, its member had applied an entry of that very leader
+//!    before, so it was that leader, or forwarded the keepalive to it.
 //!
-//! Then the lease was extended by the only leader. Each later leader starts with the whole TTL again. If the terms
-//! differ, the outcome is unknown, and the next attempt decides.
+//! Then the lease was extended by the only leader. Each later leader starts with the whole TTL
+//! again. If the terms differ, the outcome is unknown, and the next attempt decides.
 
 use etcd_client::{Client, Error, LeaseKeepAliveStream, LeaseKeeper};
 
 use crate::{HolderId, Token};
 
-/// A stream of keepalives, for one lease after the other: each stream takes 18 KiB here, and more at the server.
+/// A stream of keepalives, for one lease after the other: each stream takes 18 KiB here, and more
+/// at the server.
 pub(super) struct Stream {
     keeper: LeaseKeeper,
     answers: LeaseKeepAliveStream,

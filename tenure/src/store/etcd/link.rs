@@ -1,12 +1,13 @@
 //! One connection to one member, replaced whenever it may be stuck.
 //!
-//! The client library could spread requests over all members, but it does not notice a member that hangs,
-//! and continues to ask it. So it is given one endpoint at a time. To find one, all are asked, one shortly after
-//! the other, and the first member is used that can reach a majority.
+//! The client library could spread requests over all members, but it does not notice a member that
+//! hangs, and continues to ask it. So it is given one endpoint at a time. To find one, all are
+//! asked, one shortly after the other, and the first member is used that can reach a majority.
 //!
-//! Nothing is sent twice. The channel under the client reconnects by itself, but only before it sends;
-//! requests under way on a connection that broke end with an error. A request that is refused for an
-//! expired token of authentication, and so was not carried out, is sent again with a new one.
+//! Nothing is sent twice. The channel under the client reconnects by itself, but only before it
+//! sends; requests under way on a connection that broke end with an error. A request that is
+//! refused for an expired token of authentication, and so was not carried out, is sent again with a
+//! new one.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -39,7 +40,8 @@ use crate::{HolderId, Token};
 /// How long to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
 
-/// How many streams of keepalives wait for the next one; as many as are used at once by several calls of many renewals.
+/// How many streams of keepalives wait for the next one; as many as are used at once by several
+/// calls of many renewals.
 const STREAMS: usize = 128;
 
 pub(super) struct Link {
@@ -47,7 +49,8 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
-    /// The tenures of this process's candidates that were granted or renewed last, across connections.
+    /// The tenures of this process's candidates that were granted or renewed last, across
+    /// connections.
     tenures: Mutex<HashMap<Key, Tenure>>,
     /// What purges have watched.
     pub(super) purging: Mutex<Watches<Key, Mark>>,
@@ -81,7 +84,8 @@ impl Link {
         Self { config, runtime, current, listeners, tenures, purging, first, dial }
     }
 
-    /// The tenure that was remembered of that election, if any: only a guess, which saves a round trip.
+    /// The tenure that was remembered of that election, if any: only a guess, which saves a round
+    /// trip.
     pub(super) fn remembered(&self, key: &Key) -> Option<Tenure> {
         self.tenures().get(key).copied()
     }
@@ -157,7 +161,8 @@ impl Link {
         let mut client = Client::from_channel(Channel::Tonic(channel), Some(options(identity)))
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
-        // At the same time, since a round trip may be long. The read also checks this user's rights.
+        // At the same time, since a round trip may be long. The read also checks this user's
+        // rights.
         let (mut maintenance, mut cluster) = (client.maintenance_client(), client.cluster_client());
         let older = self.config.older();
         let read = client.get(older.as_str(), Some(GetOptions::new().with_count_only()));
@@ -175,7 +180,8 @@ impl Link {
         Ok(client)
     }
 
-    /// The question whether the member is still there, and reaches a majority. A refusal is an answer.
+    /// The question whether the member is still there, and reaches a majority. A refusal is an
+    /// answer.
     fn question(&self, client: &Client) -> Ask {
         let (client, name) = (client.clone(), self.config.past());
         Box::new(move || {
@@ -214,8 +220,9 @@ fn options(identity: &Identity) -> ConnectOptions {
     }
 }
 
-/// etcd's proxy of gRPC invents the list of members, without the header that each answer of a member has. It answers a
-/// renewal by one that it has sent by itself, late or before it was asked to.
+/// etcd's proxy of gRPC invents the list of members, without the header that each answer of a
+/// member has. It answers a renewal by one that it has sent by itself, late or before it was asked
+/// to.
 fn is_member(endpoint: &str, has_header: bool) -> Result<(), StoreError> {
     if has_header {
         return Ok(());
@@ -247,8 +254,8 @@ impl Live {
         Self { client, dead, progress, is_compared: AtomicBool::new(false), streams, watch }
     }
 
-    /// Takes a stream out to use it: a request that is given up half way leaves nothing behind that the next one
-    /// could stumble over.
+    /// Takes a stream out to use it: a request that is given up half way leaves nothing behind that
+    /// the next one could stumble over.
     pub(super) fn stream(&self) -> Option<Stream> {
         self.streams().pop()
     }

@@ -1,4 +1,5 @@
-//! etcd: the server ends leases itself, so each live lease has a key that is attached to an etcd lease of its TTL.
+//! etcd: the server ends leases itself, so each live lease has a key that is attached to an etcd
+//! lease of its TTL.
 //!
 //! | key | holds |
 //! |---|---|
@@ -6,15 +7,16 @@
 //! | `{prefix}/record/<key>` | the election's record, which outlives the lease |
 //! | `{prefix}/past` | what the prefix's elections know of the cluster's history |
 //!
-//! One transaction carries out each request, on condition that all three are as they were read. What it writes is decided
-//! by the contract's own code ([`tenure_core::contract::server_ends`]). Looks only read. A renewal extends the etcd lease
-//! and writes nothing either, so that a cluster's history does not grow with it. A tenure's token is the revision at which
-//! its leader's key was created, plus an offset that the past keeps: clusters that are wiped or restored begin to count
+//! One transaction carries out each request, on condition that all three are as they were read.
+//! What it writes is decided by the contract's own code ([`tenure_core::contract::server_ends`]).
+//! Looks only read. A renewal extends the etcd lease and writes nothing either, so that a cluster's
+//! history does not grow with it. A tenure's token is the revision at which its leader's key was
+//! created, plus an offset that the past keeps: clusters that are wiped or restored begin to count
 //! anew.
 //!
-//! **Not guaranteed**: an etcd older than 3.4.31 or 3.5.13 may end leases early after its leader was
-//! paused for longer than a TTL; `docs/stores/etcd.md` says more. etcd-client owns its sockets, so this store
-//! runs in tokio and against real servers only: the simulator can't run it.
+//! **Not guaranteed**: an etcd older than 3.4.31 or 3.5.13 may end leases early after its leader
+//! was paused for longer than a TTL; `docs/stores/etcd.md` says more. etcd-client owns its sockets,
+//! so this store runs in tokio and against real servers only: the simulator can't run it.
 
 mod channel;
 mod config;

@@ -1,10 +1,11 @@
 //! The deletion of the records of long-ended elections, some at a time, in the order of their keys.
 //!
-//! A record says when its lease was granted or given back, but not when the server has ended it. So the record of a lease
-//! that the server has ended is deleted only once this process has watched it for as long as its settings bind.
+//! A record says when its lease was granted or given back, but not when the server has ended it. So
+//! the record of a lease that the server has ended is deleted only once this process has watched it
+//! for as long as its settings bind.
 //!
-//! One transaction deletes a few, on condition that none has a leader or has changed since it was read, and notes in the
-//! past the highest of their tokens.
+//! One transaction deletes a few, on condition that none has a leader or has changed since it was
+//! read, and notes in the past the highest of their tokens.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};

@@ -1,7 +1,8 @@
 //! The values under each key, and how they are read.
 //!
-//! One line of words, so that `etcdctl get` shows it; after it, in a record, the candidate's name and metadata byte for
-//! byte. Times are nanoseconds. A value that can't be read is damage and an error, never a vacancy.
+//! One line of words, so that `etcdctl get` shows it; after it, in a record, the candidate's name
+//! and metadata byte for byte. Times are nanoseconds. A value that can't be read is damage and an
+//! error, never a vacancy.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ const OLDER: &str = "tenure1";
 const NONE: &str = "-";
 const ANYBODY: &str = "any";
 
-/// More bytes than any value has. etcd can't be asked for less than a value; by default it keeps none above 1.5 MiB.
+/// More bytes than any value has. etcd can't be asked for less than a value; by default it keeps
+/// none above 1.5 MiB.
 const MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 1024;
 
 /// Under the key of an election's record, which outlives its lease.
@@ -35,7 +37,8 @@ pub(super) struct Election {
 }
 
 impl Election {
-    /// A transaction's revision is not known before it: the value of a grant has 0 instead, for the revision that wrote it.
+    /// A transaction's revision is not known before it: the value of a grant has 0 instead, for the
+    /// revision that wrote it.
     pub(super) fn write(&self, is_grant: bool) -> Vec<u8> {
         let Self { record, granted, profile, version } = self;
         let offset = record.token.get() - granted;
@@ -143,8 +146,8 @@ impl History {
     }
 }
 
-/// Under the key of a live lease. What counts is its create revision, and the lease that it is attached to; the holder is
-/// for people.
+/// Under the key of a live lease. What counts is its create revision, and the lease that it is
+/// attached to; the holder is for people.
 pub(super) fn leader(holder: HolderId) -> Vec<u8> {
     format!("{FORMAT} {holder}").into_bytes()
 }

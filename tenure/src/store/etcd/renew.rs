@@ -1,9 +1,10 @@
 //! Renewals: a keepalive for each, then one read for all of them.
 //!
-//! A keepalive names an etcd lease, and a lease belongs to one tenure: a delayed or repeated keepalive extends that tenure
-//! and no other, and does not revive one that is over. This process remembers the leases of its tenures; that of another
-//! process is read. The read begins once all keepalives are answered, so it proves for each what [`keep`](super::keep)
-//! asks of a read after a keepalive. It also tells what the holder is to know: who asks for the lead, and a past that is
+//! A keepalive names an etcd lease, and a lease belongs to one tenure: a delayed or repeated
+//! keepalive extends that tenure and no other, and does not revive one that is over. This process
+//! remembers the leases of its tenures; that of another process is read. The read begins once all
+//! keepalives are answered, so it proves for each what [`keep`](super::keep) asks of a read after a
+//! keepalive. It also tells what the holder is to know: who asks for the lead, and a past that is
 //! not watched yet.
 
 use std::sync::Arc;

@@ -41,7 +41,8 @@ impl<'a> Session<'a> {
         &self.live.client
     }
 
-    /// The state, confirmed by a majority. The first one over a connection is compared with the length of the log.
+    /// The state, confirmed by a majority. The first one over a connection is compared with the
+    /// length of the log.
     pub(super) async fn read(&self) -> Result<State, StoreError> {
         if self.live.is_compared.load(Ordering::Relaxed) {
             return self.read_alone().await;
@@ -66,7 +67,8 @@ impl<'a> Session<'a> {
         Ok(status.raft_index())
     }
 
-    /// Compares the past with the length of the log. An index that was asked for before the state was read may be too low.
+    /// Compares the past with the length of the log. An index that was asked for before the state
+    /// was read may be too low.
     pub(super) async fn compare(&self, state: &mut State, early: u64) -> Result<(), StoreError> {
         state.index = Some(early);
         if state.is_shorter() {
@@ -97,8 +99,8 @@ impl<'a> Session<'a> {
         Ok(decide(state, asked, asking))
     }
 
-    /// Writes what was decided, if nothing has changed since the state was read. A grant needs an etcd lease, and a new
-    /// tenure a profile.
+    /// Writes what was decided, if nothing has changed since the state was read. A grant needs an
+    /// etcd lease, and a new tenure a profile.
     pub(super) async fn write(
         &self,
         state: &State,
@@ -134,7 +136,8 @@ impl<'a> Session<'a> {
         self.transact(state, writes).await
     }
 
-    /// Carries out all operations if nothing has changed since that state, and otherwise reads the present one.
+    /// Carries out all operations if nothing has changed since that state, and otherwise reads the
+    /// present one.
     pub(super) async fn transact(
         &self,
         before: &State,
@@ -190,7 +193,8 @@ impl<'a> Session<'a> {
         Ok(u64::try_from(answer.ttl()).map_or(0, |seconds| seconds + 1))
     }
 
-    /// Opens a stream of keepalives for a tenure that was just granted, unless there is one: so its first renewal is fast.
+    /// Opens a stream of keepalives for a tenure that was just granted, unless there is one: so its
+    /// first renewal is fast.
     pub(super) fn prepare_to_keep(&self, lease: i64) {
         if self.live.has_streams() {
             return;

@@ -71,9 +71,9 @@ static TABLE: Table = Table {
 };
 
 impl EtcdConfig {
-    /// Reads `etcd://[user:password@]host[:port][,host[:port]..][/prefix][?parameters]`, or with the scheme `etcds`, which
-    /// encrypts connections; the table of `docs/stores/etcd.md` has the parameters, each at most once. All files are read
-    /// at once, and again for each connection.
+    /// Reads `etcd://[user:password@]host[:port][,host[:port]..][/prefix][?parameters]`, or with
+    /// the scheme `etcds`, which encrypts connections; the table of `docs/stores/etcd.md` has the
+    /// parameters, each at most once. All files are read at once, and again for each connection.
     ///
     /// # Errors
     /// If the text has another form, or a file can't be read.

@@ -1,4 +1,5 @@
-//! All that an etcd cluster keeps for one election, from one atomic read, and as the contract has it.
+//! All that an etcd cluster keeps for one election, from one atomic read, and as the contract has
+//! it.
 
 use etcd_client::{Compare, CompareOp, KeyValue, ResponseHeader, TxnOp, TxnOpResponse};
 use tenure_core::contract::{self, Past, Record};
@@ -115,11 +116,13 @@ impl State {
         Some(past)
     }
 
-    /// Whether the log is shorter than the past requires. Each entry of a cluster's log raises the revision by one at
-    /// most, so *index minus revision* never falls as long as the log continues. A cluster restored from a snapshot
-    /// keeps the revision, and the cluster's identity if it is given the old token, but begins a new log.
+    /// Whether the log is shorter than the past requires. Each entry of a cluster's log raises the
+    /// revision by one at most, so *index minus revision* never falls as long as the log continues.
+    /// A cluster restored from a snapshot keeps the revision, and the cluster's identity if it is
+    /// given the old token, but begins a new log.
     ///
-    /// An index that was asked for too early may be too low, and looks like a loss. It never hides one.
+    /// An index that was asked for too early may be too low, and looks like a loss. It never hides
+    /// one.
     pub(super) fn is_shorter(&self) -> bool {
         let surplus = |index: u64, revision: u64| i128::from(index) - i128::from(revision);
         let (Some(index), Some(found)) = (self.index, &self.history) else { return false };
@@ -144,7 +147,8 @@ pub(super) fn revision(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The header of an answer. By its cluster's identity a loss of data is noticed, and by its term another leader.
+/// The header of an answer. By its cluster's identity a loss of data is noticed, and by its term
+/// another leader.
 pub(super) fn header(header: Option<&ResponseHeader>) -> Result<&ResponseHeader, StoreError> {
     let header = header.ok_or_else(|| unexpected("an answer without a header"))?;
     is_reported("cluster_id", header.cluster_id())?;

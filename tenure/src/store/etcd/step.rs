@@ -1,16 +1,18 @@
-//! Requests other than renewals: one read, the contract's decision, and one transaction on condition that all that was
-//! read is unchanged.
+//! Requests other than renewals: one read, the contract's decision, and one transaction on
+//! condition that all that was read is unchanged.
 //!
-//! An acquire asks at the same time for the length of the cluster's log, by which a restored snapshot is noticed, and for
-//! an etcd lease of its TTL: two round trips in all. If nothing is granted, that lease has no key, and is revoked.
+//! An acquire asks at the same time for the length of the cluster's log, by which a restored
+//! snapshot is noticed, and for an etcd lease of its TTL: two round trips in all. If nothing is
+//! granted, that lease has no key, and is revoked.
 //!
-//! If the reply to a grant is lost, the candidate asks again, finds itself in the record, and gets the same token: the
-//! transaction then moves its key to the new etcd lease. A candidate that acquires has no tenure, so no renewal of its
-//! own can be under way that would have extended the previous one.
+//! If the reply to a grant is lost, the candidate asks again, finds itself in the record, and gets
+//! the same token: the transaction then moves its key to the new etcd lease. A candidate that
+//! acquires has no tenure, so no renewal of its own can be under way that would have extended the
+//! previous one.
 //!
-//! A transaction that fails has changed nothing, and brings what has changed: the request is decided again, for as long as
-//! its caller waits. Each time another request was carried out, so some do end. After an error the outcome is unknown, and
-//! nothing is sent again.
+//! A transaction that fails has changed nothing, and brings what has changed: the request is
+//! decided again, for as long as its caller waits. Each time another request was carried out, so
+//! some do end. After an error the outcome is unknown, and nothing is sent again.
 
 use std::time::Duration;
 
@@ -108,8 +110,8 @@ impl Session<'_> {
         Ok(lease)
     }
 
-    /// A look, an ask, a want, or a release: deleting the leader's key wakes those that watch it, and leaves an etcd lease
-    /// without a key.
+    /// A look, an ask, a want, or a release: deleting the leader's key wakes those that watch it,
+    /// and leaves an etcd lease without a key.
     pub(super) async fn step(&self, asked: tenure_core::Request) -> Result<Reply, StoreError> {
         let mut state = self.read().await?;
         loop {

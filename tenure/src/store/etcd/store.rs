@@ -22,11 +22,12 @@ use crate::store::{
 const RENEWALS_IN_CALL: usize = 16;
 
 /// Leases in an etcd cluster: one connection for all elections, to one member, opened when first
-/// needed, dropped and opened anew, perhaps to another member, after a timeout without any answer, and after an
-/// error that another member may not have. A clone is the same.
+/// needed, dropped and opened anew, perhaps to another member, after a timeout without any answer,
+/// and after an error that another member may not have. A clone is the same.
 ///
-/// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader: 3 s at
-/// etcd's defaults, which candidates can't rely on. Settings that were not set are derived from the rest of the TTL.
+/// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader: 3 s
+/// at etcd's defaults, which candidates can't rely on. Settings that were not set are derived from
+/// the rest of the TTL.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,7 +89,8 @@ impl Store for Etcd {
         let live = self.0.live(Patience::of(&request)).await?;
         let session = Session::new(&self.0, &live, key);
         let pending = live.progress.expects();
-        // Each on the heap: a future of the client's takes kilobytes, and a request has many of them.
+        // Each on the heap: a future of the client's takes kilobytes, and a request has many of
+        // them.
         let reply = match &request {
             Request::Acquire { asks, profile } => Box::pin(session.acquire(*asks, profile)).await,
             Request::Renew { .. } => {

@@ -1,8 +1,10 @@
-//! Wake-ups: one watch on the leases of all elections under the prefix, which reports releases and ends of leases alike.
+//! Wake-ups: one watch on the leases of all elections under the prefix, which reports releases and
+//! ends of leases alike.
 //!
-//! The watch reports nothing but ends, so elections that are not watched here cost a message each time that their lease
-//! ends, and those that are watched here cost the cluster nothing. It begins "now": each election is hinted after that,
-//! so no past is needed that the server may have compacted away.
+//! The watch reports nothing but ends, so elections that are not watched here cost a message each
+//! time that their lease ends, and those that are watched here cost the cluster nothing. It begins
+//! "now": each election is hinted after that, so no past is needed that the server may have
+//! compacted away.
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
@@ -76,7 +78,8 @@ impl Link {
         };
         match created.await {
             Ok((watch, Some(first))) if first.created() && !first.canceled() => Ok(watch),
-            // After a refusal, for a user without the right to read, the connection is still usable.
+            // After a refusal, for a user without the right to read, the connection is still
+            // usable.
             Ok((_, Some(first))) => Err(StoreError::showing(
                 StoreErrorKind::Permission,
                 first.cancel_reason().to_owned(),

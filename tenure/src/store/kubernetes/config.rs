@@ -17,8 +17,8 @@ pub struct KubernetesConfig {
 }
 
 impl KubernetesConfig {
-    /// That namespace, of the cluster that a kubeconfig names (`KUBECONFIG`, or `~/.kube/config`), if there is one, and
-    /// otherwise of the cluster that the process runs in.
+    /// That namespace, of the cluster that a kubeconfig names (`KUBECONFIG`, or `~/.kube/config`),
+    /// if there is one, and otherwise of the cluster that the process runs in.
     ///
     /// # Errors
     /// If no namespace can have that name.
@@ -28,7 +28,8 @@ impl KubernetesConfig {
         Ok(Self { namespace, prefix, kubeconfig, context, trust_empty_store: false })
     }
 
-    /// Sets what the name of each Lease begins with, before a `-` and the election's key. Default: nothing.
+    /// Sets what the name of each Lease begins with, before a `-` and the election's key. Default:
+    /// nothing.
     ///
     /// # Errors
     /// If no Lease can have that name.
@@ -49,8 +50,9 @@ impl KubernetesConfig {
         self
     }
 
-    /// Treats an election without a Lease as one that never had any, so that its first lease is granted at once. For tests
-    /// and throw-away clusters only: it gives up promise G6 for Leases that are deleted.
+    /// Treats an election without a Lease as one that never had any, so that its first lease is
+    /// granted at once. For tests and throw-away clusters only: it gives up promise G6 for Leases
+    /// that are deleted.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self

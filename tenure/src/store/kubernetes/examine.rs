@@ -8,7 +8,8 @@ use super::link::Answer;
 use crate::store::{StoreError, StoreErrorKind};
 
 impl Kubernetes {
-    /// Sends a request to the API server, over the connection of the elections, and returns the body of the answer.
+    /// Sends a request to the API server, over the connection of the elections, and returns the
+    /// body of the answer.
     #[doc(hidden)]
     pub async fn ask_server(
         &self,

@@ -18,7 +18,8 @@ use crate::{HolderId, Instant, Token};
 pub(super) const ELECTION: &str = "tenure.dev/election";
 /// The annotation that has the key, whatever the object's name is.
 pub(super) const KEY: &str = "tenure.dev/key";
-/// The annotation that has the holder and the time of the renewal, as this kind of candidates wrote them last.
+/// The annotation that has the holder and the time of the renewal, as this kind of candidates wrote
+/// them last.
 pub(super) const WROTE: &str = "tenure.dev/wrote";
 
 /// What another kind has given back contradicts no settings.
@@ -89,7 +90,8 @@ impl Lease {
         self.spec.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The holder and the time of the renewal, which every candidate of another kind changes with each of its writes.
+    /// The holder and the time of the renewal, which every candidate of another kind changes with
+    /// each of its writes.
     pub(super) fn written(spec: &Map<String, Value>) -> String {
         let text = |field| spec.get(field).and_then(Value::as_str).unwrap_or_default();
         format!("{} {}", text("renewTime"), text("holderIdentity"))
@@ -102,8 +104,9 @@ impl Lease {
             .is_some_and(|wrote| *wrote == Self::written(&self.spec))
     }
 
-    /// The tenure of a candidate of another kind: its mark is all that the object says, so that any change is a renewal. Its
-    /// token is above all that were granted, and none that is granted later is equal to it.
+    /// The tenure of a candidate of another kind: its mark is all that the object says, so that any
+    /// change is a renewal. Its token is above all that were granted, and none that is granted
+    /// later is equal to it.
     fn other(&self, before: &Election) -> Result<Option<Tenant>, StoreError> {
         let own = before.tenant.as_ref().map(|tenant| tenant.record.token);
         let last = own.or_else(|| before.past.and_then(|past| past.purged));
@@ -124,7 +127,8 @@ impl Lease {
                 return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
             }
         };
-        // Where it contradicts ours, the lease is watched for the longer of both: for no longer than it lasts.
+        // Where it contradicts ours, the lease is watched for the longer of both: for no longer
+        // than it lasts.
         let quarantine = if released { AGREES_WITH_ALL } else { ttl };
         let whole = Value::Object(self.spec.clone()).to_string();
         let record = Record {

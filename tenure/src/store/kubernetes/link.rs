@@ -1,7 +1,7 @@
 //! One connection for all elections, over HTTP/2, replaced whenever it may be stuck.
 //!
-//! kube-client's own connections speak HTTP/1.1, one for each request that is in flight, and retry by themselves. So only its
-//! configuration, credentials and types are used.
+//! kube-client's own connections speak HTTP/1.1, one for each request that is in flight, and retry
+//! by themselves. So only its configuration, credentials and types are used.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

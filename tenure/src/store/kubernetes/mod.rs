@@ -1,10 +1,12 @@
-//! Leases in Kubernetes' API server: one object of the kind `Lease` (`coordination.k8s.io/v1`) for each election.
+//! Leases in Kubernetes' API server: one object of the kind `Lease` (`coordination.k8s.io/v1`) for
+//! each election.
 //!
-//! The API server has no clock that candidates could use, and needs none: it only compares. A change is a JSON Patch that
-//! tests what was read, so a late one is refused, also after a restored backup has continued with older versions.
+//! The API server has no clock that candidates could use, and needs none: it only compares. A
+//! change is a JSON Patch that tests what was read, so a late one is refused, also after a restored
+//! backup has continued with older versions.
 //!
-//! `kubectl get lease` shows who leads. Candidates of client-go's kind may share the object, and each kind waits for the
-//! other: see `docs/stores/kubernetes.md`.
+//! `kubectl get lease` shows who leads. Candidates of client-go's kind may share the object, and
+//! each kind waits for the other: see `docs/stores/kubernetes.md`.
 
 mod config;
 mod error;
@@ -30,12 +32,12 @@ use leases::Leases;
 
 /// Leases in a Kubernetes cluster. A clone is the same.
 ///
-/// One connection for all elections, over HTTP/2, opened with the first request, and anew after an error or a timeout
-/// without any answer; what says how to log in is read again then. Each election is watched once before its first lease,
-/// for a quarantine. Messages and purges are not supported.
+/// One connection for all elections, over HTTP/2, opened with the first request, and anew after an
+/// error or a timeout without any answer; what says how to log in is read again then. Each election
+/// is watched once before its first lease, for a quarantine. Messages and purges are not supported.
 ///
-/// The program that uses it chooses the version of Kubernetes' interface, as `kube` demands: it depends on `k8s-openapi`
-/// with one of its features, such as `latest`.
+/// The program that uses it chooses the version of Kubernetes' interface, as `kube` demands: it
+/// depends on `k8s-openapi` with one of its features, such as `latest`.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -7,8 +7,9 @@ const MOST: usize = 253;
 /// How much of a key is readable in a name that can't be the key.
 const READABLE: usize = 100;
 
-/// The object's name: the prefix and the key, if that is a name (a DNS subdomain, RFC 1123); otherwise what is readable of
-/// it, and its hash. Two keys with one name are told apart by the annotation that has the key.
+/// The object's name: the prefix and the key, if that is a name (a DNS subdomain, RFC 1123);
+/// otherwise what is readable of it, and its hash. Two keys with one name are told apart by the
+/// annotation that has the key.
 pub(super) fn name(prefix: &str, key: &Key) -> String {
     let whole = if prefix.is_empty() { key.as_str().to_owned() } else { format!("{prefix}-{key}") };
     if is_name(&whole) {

@@ -34,7 +34,8 @@ pub(super) fn created(name: &str, key: &Key, value: &str) -> Value {
 
 /// A JSON Patch (RFC 6902) from what was found to that election.
 ///
-/// It tests the whole content, not only a version: the versions of a restored backup are used again.
+/// It tests the whole content, not only a version: the versions of a restored backup are used
+/// again.
 pub(super) fn changed(found: &Found, key: &Key, election: &Election) -> Value {
     let Found { lease, own, other } = found;
     // The tenure of another kind of candidate is not ours to write down.
@@ -108,8 +109,8 @@ fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
     Some(spec)
 }
 
-/// The time of a renewal: now, or the next second after the one before. client-go compares whole seconds, and would take
-/// two renewals of one second for one.
+/// The time of a renewal: now, or the next second after the one before. client-go compares whole
+/// seconds, and would take two renewals of one second for one.
 fn renewed(before: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let after = seconds(before).map_or(0, |before| before + 1);

@@ -1,8 +1,9 @@
 //! Wake-ups: a stream of events for each election, or one for all of the namespace.
 //!
-//! A stream begins with the present state, so what was released before is found. A role may be limited to the names of
-//! Leases, and then allows streams of one name each; a server allows a few hundred streams on one connection. So the first
-//! elections have a stream each, and with more of them there is one for all.
+//! A stream begins with the present state, so what was released before is found. A role may be
+//! limited to the names of Leases, and then allows streams of one name each; a server allows a few
+//! hundred streams on one connection. So the first elections have a stream each, and with more of
+//! them there is one for all.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

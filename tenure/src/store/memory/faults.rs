@@ -15,7 +15,8 @@ impl Memory {
         })
     }
 
-    /// Ends the lease at once and grants it to that holder, with the same settings. `None` if no candidate holds it.
+    /// Ends the lease at once and grants it to that holder, with the same settings. `None` if no
+    /// candidate holds it.
     pub(crate) fn supersede(&self, key: &Key, holder: HolderId, profile: Profile) -> Option<Token> {
         let record =
             self.with(key, |election| election.record.filter(|record| !record.released))?;

@@ -1,5 +1,6 @@
-//! A request as one statement, or as two that are sent together: a look goes along with what may have to show the
-//! election, an acquire and an ask. A renewal that changes nothing is followed by a look.
+//! A request as one statement, or as two that are sent together: a look goes along with what may
+//! have to show the election, an acquire and an ask. A renewal that changes nothing is followed by
+//! a look.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -169,8 +170,8 @@ impl Link {
         rows.iter().map(Found::read).collect()
     }
 
-    /// A message under a random number: all connections may see the number, but only roles that may read the table
-    /// see the message.
+    /// A message under a random number: all connections may see the number, but only roles that may
+    /// read the table see the message.
     fn letter(&self, message: &Message) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
         let number = self.runtime.entropy().map_err(|error| {
             StoreError::new(StoreErrorKind::Refused, "no random number for the message")

@@ -29,8 +29,8 @@ impl Link {
         self.call_on(&live, key, &request).await
     }
 
-    /// Carries out requests, of which several may be for one key: looks together, renewals together as far as their rows
-    /// are not locked, others one by one.
+    /// Carries out requests, of which several may be for one key: looks together, renewals together
+    /// as far as their rows are not locked, others one by one.
     pub(super) async fn call_all(
         self: &Arc<Self>,
         requests: &[(Key, Request)],
@@ -106,7 +106,8 @@ impl Link {
         key: &Key,
         request: &Request,
     ) -> Result<Reply, StoreError> {
-        // An acquire has it compared in its own step. Observers and messages say nothing of the past.
+        // An acquire has it compared in its own step. Observers and messages say nothing of the
+        // past.
         let says_of_the_past = matches!(
             request,
             Request::Look { .. }
@@ -129,14 +130,16 @@ impl Link {
     }
 
     fn note_error(&self, live: &Arc<Live>, error: &StoreError) {
-        // Later replies may be out of step with their requests too. A damaged record concerns its own election.
+        // Later replies may be out of step with their requests too. A damaged record concerns its
+        // own election.
         if error.kind() == StoreErrorKind::UnexpectedReply {
             live.session.dead.cancel();
         }
         self.requests.failed(live, error);
     }
 
-    /// Has the server compared with the past before the first request over the connection: both are sent together.
+    /// Has the server compared with the past before the first request over the connection: both are
+    /// sent together.
     pub(super) async fn examining<T>(
         &self,
         live: &Arc<Live>,
@@ -195,8 +198,8 @@ impl Link {
     }
 }
 
-/// Waits for an answer. If the caller gives up before, for reasons of its own, the connection is asked whether it is
-/// stuck; see [`progress`](crate::store::progress).
+/// Waits for an answer. If the caller gives up before, for reasons of its own, the connection is
+/// asked whether it is stuck; see [`progress`](crate::store::progress).
 async fn answered(
     live: &Live,
     rows: impl Future<Output = Result<Vec<Row>, Error>>,

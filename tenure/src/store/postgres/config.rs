@@ -74,15 +74,15 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets a file that has the user's password, and is read again for each connection. One line break at its end is left
-    /// out.
+    /// Sets a file that has the user's password, and is read again for each connection. One line
+    /// break at its end is left out.
     pub fn password_file(mut self, path: impl AsRef<Path>) -> Self {
         self.login = Login::file("", path);
         self
     }
 
-    /// Asks the provider for the password of each connection, and for the user if it names one. The requests and the
-    /// wake-ups have a connection each.
+    /// Asks the provider for the password of each connection, and for the user if it names one. The
+    /// requests and the wake-ups have a connection each.
     pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
         self.login = Login::provided(provider);
         self
@@ -100,8 +100,8 @@ impl PostgresConfig {
         self
     }
 
-    /// Whether to create the table and its functions if they do not exist. Default: yes. Otherwise create them by
-    /// [`LeaseTable::schema_sql`]; the user then needs no right to create anything.
+    /// Whether to create the table and its functions if they do not exist. Default: yes. Otherwise
+    /// create them by [`LeaseTable::schema_sql`]; the user then needs no right to create anything.
     pub fn create_table(mut self, create: bool) -> Self {
         self.create_table = create;
         self
@@ -113,22 +113,23 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets how long opening a connection may take. Default: 5 s, for up to eight round trips with TLS and a
-    /// password. The candidates' request timeout may be shorter: connecting continues when a request gives
-    /// up. After an outage of the network or the server, this bound can pass once more before the next attempt
-    /// begins.
+    /// Sets how long opening a connection may take. Default: 5 s, for up to eight round trips with
+    /// TLS and a password. The candidates' request timeout may be shorter: connecting continues
+    /// when a request gives up. After an outage of the network or the server, this bound can pass
+    /// once more before the next attempt begins.
     ///
-    /// After an attempt that failed comes a pause of random length before the next one: at most 100 ms at first, twice
-    /// as much with each failure, at most half of this bound and at most 5 s.
+    /// After an attempt that failed comes a pause of random length before the next one: at most 100
+    /// ms at first, twice as much with each failure, at most half of this bound and at most 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets how long a request may wait for a lock that others hold on the election's row, or on the table.
-    /// Default: 50 ms. Requests for all elections of a store are carried out one after the other, so a locked
-    /// row delays the others by that long at each attempt of its election. Waits that reach the bound
-    /// fail as [`Locked`](crate::store::StoreErrorKind::Locked), and candidates retry.
+    /// Sets how long a request may wait for a lock that others hold on the election's row, or on
+    /// the table. Default: 50 ms. Requests for all elections of a store are carried out one after
+    /// the other, so a locked row delays the others by that long at each attempt of its election.
+    /// Waits that reach the bound fail as [`Locked`](crate::store::StoreErrorKind::Locked), and
+    /// candidates retry.
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
@@ -140,20 +141,22 @@ impl PostgresConfig {
         self
     }
 
-    /// Treats a table without any history as one that has lost nothing, so that the very first leader does
-    /// not wait out the quarantine; and accepts a server with `fsync = off`. For tests and
-    /// throw-away servers: with it, a server that lost all of its data can lead to two leaders.
+    /// Treats a table without any history as one that has lost nothing, so that the very first
+    /// leader does not wait out the quarantine; and accepts a server with `fsync = off`. For tests
+    /// and throw-away servers: with it, a server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self
     }
 
-    /// Grants leases at a server that reports `fsync = off`, and keeps the quarantine. Default: refused as
-    /// [`NotDurable`](crate::store::StoreErrorKind::NotDurable). For hosters whose storage keeps by other means what was
-    /// acknowledged, and whose servers therefore report that setting. At any other server with `fsync = off`, a crash
-    /// may lose a grant without a trace, and two may lead.
+    /// Grants leases at a server that reports `fsync = off`, and keeps the quarantine. Default:
+    /// refused as [`NotDurable`](crate::store::StoreErrorKind::NotDurable). For hosters whose
+    /// storage keeps by other means what was acknowledged, and whose servers therefore report that
+    /// setting. At any other server with `fsync = off`, a crash may lose a grant without a trace,
+    /// and two may lead.
     ///
-    /// A table that an earlier version has made needs the statements of [`LeaseTable::schema_sql`] again.
+    /// A table that an earlier version has made needs the statements of [`LeaseTable::schema_sql`]
+    /// again.
     pub fn accept_fsync_off(mut self, accept: bool) -> Self {
         self.accepts_fsync_off = accept;
         self

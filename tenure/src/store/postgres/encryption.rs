@@ -6,8 +6,8 @@ use crate::runtime::Connection;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::tls::TlsConfig;
 
-/// Asks for encryption as the protocol defines it. The server answers with one byte; bytes that it sends beyond
-/// that must not be read as if they had arrived encrypted.
+/// Asks for encryption as the protocol defines it. The server answers with one byte; bytes that it
+/// sends beyond that must not be read as if they had arrived encrypted.
 pub(super) async fn begin(
     host: &str,
     mut stream: Connection,

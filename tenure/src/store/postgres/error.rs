@@ -23,14 +23,15 @@ const UNDEFINED_TABLE: &str = "42P01";
 const ADMIN_SHUTDOWN: &str = "57P01";
 const CRASH_SHUTDOWN: &str = "57P02";
 const IDLE_SESSION_TIMEOUT: &str = "57P05";
-/// A statement that was prepared on the connection is gone, or exists already: only a pooler in between does that.
+/// A statement that was prepared on the connection is gone, or exists already: only a pooler in
+/// between does that.
 const UNKNOWN_STATEMENT: &str = "26000";
 const DUPLICATE_STATEMENT: &str = "42P05";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 const DEADLOCK_DETECTED: &str = "40P01";
 const CANNOT_CONNECT_NOW: &str = "57P03";
-/// "Feature not supported": a cached plan for a function that was replaced meanwhile, or a function that the server has
-/// only by name.
+/// "Feature not supported": a cached plan for a function that was replaced meanwhile, or a function
+/// that the server has only by name.
 const NOT_SUPPORTED: &str = "0A000";
 /// What Amazon Aurora refuses unless it writes a log for replicas.
 const LOG_POSITION: &str = "pg_current_wal_lsn";
@@ -162,7 +163,8 @@ pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
     StoreError::new(StoreErrorKind::Permission, detail)
 }
 
-/// Whether that error is about the values of a row, so that the statement may succeed for other rows.
+/// Whether that error is about the values of a row, so that the statement may succeed for other
+/// rows.
 pub(super) fn is_about_a_row(error: &Error) -> bool {
     error.code().is_some_and(|code| {
         let class = code.code().get(..2);
@@ -170,7 +172,8 @@ pub(super) fn is_about_a_row(error: &Error) -> bool {
     })
 }
 
-/// Whether that error says that the connection, or a statement that was prepared on it, is unusable.
+/// Whether that error says that the connection, or a statement that was prepared on it, is
+/// unusable.
 pub(super) fn is_fatal(error: &Error) -> bool {
     error.code().is_none_or(|code| {
         matches!(

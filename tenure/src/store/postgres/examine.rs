@@ -1,4 +1,5 @@
-//! What the command `tenure` asks, for `doctor` and `migrate`: not a part of the interface for programs.
+//! What the command `tenure` asks, for `doctor` and `migrate`: not a part of the interface for
+//! programs.
 
 use tokio_util::sync::CancellationToken;
 
@@ -10,9 +11,10 @@ use crate::store::StoreError;
 use crate::store::slot::Patience;
 
 impl Postgres {
-    /// Carries out statements, and returns their rows as text; a null is empty. They must do no harm if they are carried out
-    /// again, since an error means that they may have been. It uses the connection of the requests, which wait for it; if
-    /// there is none, because the server or the table is not usable, a session of its own.
+    /// Carries out statements, and returns their rows as text; a null is empty. They must do no
+    /// harm if they are carried out again, since an error means that they may have been. It uses
+    /// the connection of the requests, which wait for it; if there is none, because the server or
+    /// the table is not usable, a session of its own.
     #[doc(hidden)]
     pub async fn ask_server(&self, query: &str) -> Result<Vec<Vec<String>>, StoreError> {
         let answers = match self.0.live(Patience::Fails).await {

@@ -1,7 +1,7 @@
 //! The connection for requests and the one for wake-ups, replaced whenever they may be stuck.
 //!
-//! The outcome of a request without a reply is unknown, and stays so. Its backend may still carry it out, like a
-//! late request.
+//! The outcome of a request without a reply is unknown, and stays so. Its backend may still carry
+//! it out, like a late request.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,8 +61,8 @@ impl Link {
         self.requests.get(patience, connect).await
     }
 
-    /// The connection on which wake-ups arrive. It ends with the connection for requests: a network that loses
-    /// replies loses wake-ups too, which nothing else would notice.
+    /// The connection on which wake-ups arrive. It ends with the connection for requests: a network
+    /// that loses replies loses wake-ups too, which nothing else would notice.
     pub(super) async fn listening(self: &Arc<Self>) -> Result<Arc<Listening>, StoreError> {
         // Without it, the other one is not attempted.
         self.live(Patience::Waits).await?;
@@ -79,7 +79,8 @@ impl Link {
         opened
     }
 
-    /// Says once that there are no wake-ups, and once that they are back. Without any connection, the driver says it.
+    /// Says once that there are no wake-ups, and once that they are back. Without any connection,
+    /// the driver says it.
     fn log_wakeups(&self, error: Option<&StoreError>) {
         match error {
             Some(error) if self.requests.current().is_some() => {
@@ -103,8 +104,8 @@ impl Link {
         }
     }
 
-    /// Opens a connection for requests, in two round trips after the protocol's own: the first examines the
-    /// server and the table, the second needs their state.
+    /// Opens a connection for requests, in two round trips after the protocol's own: the first
+    /// examines the server and the table, the second needs their state.
     async fn connect(&self) -> Result<Live, StoreError> {
         let table = &self.config.table;
         let session = self.open(CancellationToken::new(), |_| {}).await?;
@@ -158,9 +159,9 @@ impl Link {
         Ok(())
     }
 
-    /// Carries out statements that create something, in one transaction and under a lock: IF NOT EXISTS alone does not
-    /// protect from others that create it too. They wait for that lock, but not long for those of tables, since renewals
-    /// queue behind them.
+    /// Carries out statements that create something, in one transaction and under a lock: IF NOT
+    /// EXISTS alone does not protect from others that create it too. They wait for that lock, but
+    /// not long for those of tables, since renewals queue behind them.
     async fn make(&self, session: &Session, sql: &str) -> Result<(), Error> {
         let lock = format!(
             "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); \

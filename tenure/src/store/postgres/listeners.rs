@@ -29,7 +29,8 @@ fn announced(payload: &str) -> Option<(Key, u128)> {
     Some((key(of)?, u128::from_str_radix(number, 16).ok()?))
 }
 
-/// A key in the payload of a notification: in hexadecimal digits, since a payload is text without zero bytes.
+/// A key in the payload of a notification: in hexadecimal digits, since a payload is text without
+/// zero bytes.
 fn key(payload: &str) -> Option<Key> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = payload.as_bytes().chunks(2).map(|pair| match pair {

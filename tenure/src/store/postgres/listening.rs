@@ -1,7 +1,8 @@
 //! The connection on which notifications arrive, and what it listens to.
 //!
-//! The server has two channels for each table: one for the wake-ups of all elections, and one for the messages to all
-//! leaders, which only leaders with an inbox need. A connection that nobody needs any more is closed.
+//! The server has two channels for each table: one for the wake-ups of all elections, and one for
+//! the messages to all leaders, which only leaders with an inbox need. A connection that nobody
+//! needs any more is closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,9 +100,11 @@ impl Subscriber for Link {
     }
 
     async fn beats(self: &Arc<Self>, on: &Arc<Listening>) -> Result<(), StoreError> {
-        // A device on the way forgets both, and the requests of a take-over should not be the first to notice.
+        // A device on the way forgets both, and the requests of a take-over should not be the first
+        // to notice.
         if let Some(live) = self.requests.current() {
-            // Without haste: no request was given up, and a session that waits for a lock or a standby is no dead one.
+            // Without haste: no request was given up, and a session that waits for a lock or a
+            // standby is no dead one.
             live.session.progress.asks(self.config.connect_timeout);
         }
         self.concluded(on, on.session.client.batch_execute("").await)

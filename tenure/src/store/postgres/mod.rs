@@ -1,11 +1,12 @@
 //! PostgreSQL: one row for each election, and one or two statements for each request.
 //!
-//! The row outlives its lease, and so does its token. No decision rests on the server's clock. Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between,
-//! which shares sessions, is refused.
+//! The row outlives its lease, and so does its token. No decision rests on the server's clock.
+//! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between, which
+//! shares sessions, is refused.
 //!
-//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the server
-//! keeps what it acknowledged. A restart, a promotion or a restored backup is noticed by the server's
-//! identity, and candidates watch its new past for a quarantine.
+//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the
+//! server keeps what it acknowledged. A restart, a promotion or a restored backup is noticed by the
+//! server's identity, and candidates watch its new past for a quarantine.
 //!
 //! ```no_run
 //! # fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,8 +1,8 @@
-//! Which parts of the lease table exist, and who owns them: read from the server's catalogue before any of its
-//! functions is called.
+//! Which parts of the lease table exist, and who owns them: read from the server's catalogue before
+//! any of its functions is called.
 //!
-//! Functions run with the rights of the user who calls them. In a database where others may create schemas,
-//! another role may have created this one first, with functions of its own.
+//! Functions run with the rights of the user who calls them. In a database where others may create
+//! schemas, another role may have created this one first, with functions of its own.
 
 use tokio_postgres::SimpleQueryRow;
 
@@ -13,9 +13,9 @@ const RELATIONS: [&str; 3] = ["", "_past", "_messages"];
 /// A column that tables of earlier versions do not have.
 const COLUMN: &str = "number";
 
-/// Looks for the parts in the schema of that name, and for an owner that is not trusted. Trusted are the user
-/// itself, roles that it is a member of, and superusers. All users but superusers also trust the owner of the
-/// database.
+/// Looks for the parts in the schema of that name, and for an owner that is not trusted. Trusted
+/// are the user itself, roles that it is a member of, and superusers. All users but superusers also
+/// trust the owner of the database.
 const QUERY: &str = "
     WITH me AS (SELECT r.oid, r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user),
     base AS (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database()),

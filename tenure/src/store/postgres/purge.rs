@@ -1,7 +1,8 @@
 //! The deletion of the rows of long-ended elections, some at a time, in the order of their keys.
 //!
-//! The server's clock chooses which rows to look at. A row is deleted if it still has the mark that was looked at, and was
-//! released or watched by this process. Rows that another request has locked are left out: the next purge deletes them.
+//! The server's clock chooses which rows to look at. A row is deleted if it still has the mark that
+//! was looked at, and was released or watched by this process. Rows that another request has locked
+//! are left out: the next purge deletes them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -104,7 +105,8 @@ impl Link {
         Ok(Step { made: u64::try_from(deleted).unwrap_or_default(), next })
     }
 
-    /// A row that is old enough and may be deleted as it is, and whether that is because it was watched.
+    /// A row that is old enough and may be deleted as it is, and whether that is because it was
+    /// watched.
     fn old(&self, row: &Row) -> Result<Option<(Key, Mark, bool)>, StoreError> {
         let number =
             column::<i64>(row, 2)?.and_then(|number| RequestId::new(u64::try_from(number).ok()?));

@@ -1,7 +1,8 @@
 //! Reads what the statements return.
 //!
-//! A column of another type than the statement's is an error of the kind `UnexpectedReply`: replies may be out of step
-//! with their requests. An impossible value in a column is a damaged record, and its own election's trouble alone.
+//! A column of another type than the statement's is an error of the kind `UnexpectedReply`: replies
+//! may be out of step with their requests. An impossible value in a column is a damaged record, and
+//! its own election's trouble alone.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! One physical connection to a primary, set up so that what it acknowledges is kept.
 //!
-//! The client library is used for its protocol alone: it does not connect, reconnect, retry or wait.
+//! The client library is used for its protocol alone: it does not connect, reconnect, retry or
+//! wait.
 
 use std::future::poll_fn;
 use std::io;
@@ -32,20 +33,25 @@ const OLDEST: u32 = 12;
 /// The settings that the session must not leave to the server, the database or the user:
 ///
 /// - each statement of a function sees what others committed before it;
-/// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are any;
+/// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are
+///   any;
 /// - the server says so when it gave up waiting for them;
 /// - a statement does not wait long for a lock, since all that come after it wait with it;
-/// - whether leases are granted although the server reports `fsync = off`: read by the functions, and always set, so that
-///   no other setting of the user counts;
-/// - rows are found by their keys: a plan that was made while the table was nearly empty would read all of it;
-/// - no statement is compiled: reading all of a table counts as so costly then, also where there is no other way, that
-///   the server would compile such a statement each time, for longer than a plain statement may take;
-/// - a backend whose client has gone does not work for ever, if the server can notice that: from version 14
-///   on, and not on every system;
-/// - nor does it wait for hours for the rest of a request, with a row locked, if the client vanished half way through it.
+/// - whether leases are granted although the server reports `fsync = off`: read by the functions,
+///   and always set, so that no other setting of the user counts;
+/// - rows are found by their keys: a plan that was made while the table was nearly empty would read
+///   all of it;
+/// - no statement is compiled: reading all of a table counts as so costly then, also where there is
+///   no other way, that the server would compile such a statement each time, for longer than a
+///   plain statement may take;
+/// - a backend whose client has gone does not work for ever, if the server can notice that: from
+///   version 14 on, and not on every system;
+/// - nor does it wait for hours for the rest of a request, with a row locked, if the client
+///   vanished half way through it.
 ///
-/// Nothing is set unless the process that carries this out is the one that the server named when the
-/// connection began. A pooler names itself there, and then uses its own sessions with the server.
+/// Nothing is set unless the process that carries this out is the one that the server named when
+/// the connection began. A pooler names itself there, and then uses its own sessions with the
+/// server.
 ///
 /// All of it is one message, and so one round trip, and reaches one session even behind a pooler.
 const SET_UP: &str = "
@@ -92,7 +98,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Opens a session that ends with `dead`, and is not [set up](Self::set_up) yet. The caller bounds the time.
+    /// Opens a session that ends with `dead`, and is not [set up](Self::set_up) yet. The caller
+    /// bounds the time.
     pub(super) async fn open(
         config: &PostgresConfig,
         dial: &Dial,
@@ -136,8 +143,8 @@ impl Session {
         Ok(Self { client, dead, progress, reached, unreplicated, served, pid })
     }
 
-    /// Makes the settings and checks the server, and that no pooler is in between. `query` is sent in the same round
-    /// trip, and its rows are returned.
+    /// Makes the settings and checks the server, and that no pooler is in between. `query` is sent
+    /// in the same round trip, and its rows are returned.
     pub(super) async fn set_up(
         &self,
         config: &PostgresConfig,
@@ -187,8 +194,9 @@ impl Session {
     /// Checks that an answer that has come was replicated.
     ///
     /// # Errors
-    /// If the server gave up waiting for its synchronous standbys: an acknowledged write may be lost in a
-    /// failover. The server reports that before its answer is complete, but not for which answer.
+    /// If the server gave up waiting for its synchronous standbys: an acknowledged write may be
+    /// lost in a failover. The server reports that before its answer is complete, but not for which
+    /// answer.
     pub(super) fn is_replicated(&self) -> Result<(), StoreError> {
         if self.unreplicated.load(Ordering::Acquire) {
             let detail = "it gave up waiting for a synchronous standby";
@@ -225,8 +233,8 @@ fn empty_query(client: &Arc<Client>) -> Ask {
     })
 }
 
-/// The process that the server named when the connection began. The client library does not show that number, but
-/// it is part of the message that would cancel a request.
+/// The process that the server named when the connection began. The client library does not show
+/// that number, but it is part of the message that would cancel a request.
 async fn backend_pid(client: &Client) -> Result<i32, StoreError> {
     let (mut ours, theirs) = duplex(1024);
     // Length, code, process; a secret follows.

@@ -15,7 +15,8 @@ const DATABASE: Setting<String> = Setting::part("database", parsed)
     .must("the name of a database", "app")
     .default("that of the user's name")
     .about("the database");
-/// Characters that could end a string or the body of a function, although quoted identifiers may have them.
+/// Characters that could end a string or the body of a function, although quoted identifiers may
+/// have them.
 const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
 pub(super) const SCHEMA: Setting<String> = Setting::parameter("schema", |text| {
     name_without::<{ LeaseTable::SCHEMA_MOST }>(text, EXCLUDED)
@@ -99,8 +100,9 @@ const SOCKETS: &str = "Unix sockets are not";
 const IN_FRONT: &str = "name a host or an address in front of the path";
 
 impl PostgresConfig {
-    /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`; the table of `docs/stores/postgres.md` has
-    /// the parameters. All files are read at once, and again for each connection.
+    /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`; the table of
+    /// `docs/stores/postgres.md` has the parameters. All files are read at once, and again for each
+    /// connection.
     ///
     /// # Errors
     /// If the text has another form, gives a parameter twice, or a file can't be read.

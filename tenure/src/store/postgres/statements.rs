@@ -1,4 +1,5 @@
-//! The statements of requests. Those of candidates are prepared on each connection; the others are too rare.
+//! The statements of requests. Those of candidates are prepared on each connection; the others are
+//! too rare.
 
 use tokio_postgres::{Client, Error, Statement};
 

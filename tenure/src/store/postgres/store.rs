@@ -15,12 +15,12 @@ use crate::store::{
     Key, Message, Reply, Request, Store, StoreError, StoreTraits, Watched, subscriptions,
 };
 
-/// Leases in a table of a PostgreSQL server: one connection for the requests of all elections and one for
-/// wake-ups, opened when first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error. A
-/// clone is the same.
+/// Leases in a table of a PostgreSQL server: one connection for the requests of all elections and
+/// one for wake-ups, opened when first needed, dropped and opened anew after a timeout in which it
+/// answered nothing or a protocol error. A clone is the same.
 ///
-/// Requests on the connection are carried out one after the other, each with a commit of its own; renewals of many
-/// elections share one, and looks are one query.
+/// Requests on the connection are carried out one after the other, each with a commit of its own;
+/// renewals of many elections share one, and looks are one query.
 #[derive(Clone, Debug)]
 pub struct Postgres(pub(super) Arc<Link>);
 

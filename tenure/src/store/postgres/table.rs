@@ -24,8 +24,8 @@ pub(super) const FUNCTIONS: [&str; 12] = [
 /// The function by which SQL clients send messages. The store itself never calls it.
 pub(super) const FOR_CLIENTS: &str = "_notify_json";
 
-/// A schema and a table in it, by default `tenure.leases`. The names of functions, of the past and of a view for
-/// people begin with the table's name. Elections of one table share a past.
+/// A schema and a table in it, by default `tenure.leases`. The names of functions, of the past and
+/// of a view for people begin with the table's name. Elections of one table share a past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct LeaseTable {
@@ -55,8 +55,9 @@ impl LeaseTable {
         Self { schema: schema.unwrap_or(self.schema), table: table.unwrap_or(self.table) }
     }
 
-    /// The statements that create the schema, the table and its functions, if they do not exist: for a migration
-    /// tool, or for psql. With the default names it is the file `sql/lease_table.sql` beside this source.
+    /// The statements that create the schema, the table and its functions, if they do not exist:
+    /// for a migration tool, or for psql. With the default names it is the file
+    /// `sql/lease_table.sql` beside this source.
     pub fn schema_sql(&self) -> String {
         self.named(TEMPLATE)
     }
@@ -80,15 +81,15 @@ impl LeaseTable {
         named
     }
 
-    /// The statements that grant a user the rights to take part in elections, and no more: it may read and write
-    /// leases, and can't delete or alter the table. For the owner of the table, after
-    /// [`schema_sql`](Self::schema_sql).
+    /// The statements that grant a user the rights to take part in elections, and no more: it may
+    /// read and write leases, and can't delete or alter the table. For the owner of the table,
+    /// after [`schema_sql`](Self::schema_sql).
     pub fn grants_sql(&self, user: &str) -> String {
         format!("{} {}", self.grants_on_tables(user), self.executes(&FUNCTIONS, &quoted(user)))
     }
 
-    /// The statements that grant a user the right to send messages to leaders by SQL, with the function
-    /// `leases_notify_json`, and no right on the tables. For the owner of the table, after
+    /// The statements that grant a user the right to send messages to leaders by SQL, with the
+    /// function `leases_notify_json`, and no right on the tables. For the owner of the table, after
     /// [`schema_sql`](Self::schema_sql). [`grants_sql`](Self::grants_sql) does not include it.
     pub fn message_grants_sql(&self, user: &str) -> String {
         let (schema, to) = (quoted(&self.schema), quoted(user));
@@ -126,8 +127,8 @@ impl LeaseTable {
         format!("{}{suffix}", self.table)
     }
 
-    /// The channel of the hints of all elections in the table. Tables of one name in several schemas share it, and
-    /// may wake each other needlessly.
+    /// The channel of the hints of all elections in the table. Tables of one name in several
+    /// schemas share it, and may wake each other needlessly.
     pub(super) fn channel(&self) -> String {
         format!("tenure_{}", self.table)
     }

@@ -109,7 +109,8 @@ fn a_server_that_answers_others_is_slow_and_not_stuck() {
     assert!(wire.is_dead(), "nothing was answered since");
 }
 
-/// Round trips of 2 s, and callers that wait for less, one after the other: our questions are answered.
+/// Round trips of 2 s, and callers that wait for less, one after the other: our questions are
+/// answered.
 #[test]
 fn impatient_requests_cost_a_slow_connection_nothing() {
     let round_trip = Duration::from_secs(2);

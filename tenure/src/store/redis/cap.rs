@@ -1,7 +1,7 @@
 //! A bound on one reply's size. redis-rs has none: it keeps all that a server sends.
 //!
-//! So the stream under it counts bytes. It knows just enough of the protocol to find the end of a reply, and
-//! fails as soon as a reply is too large or announces that it will be.
+//! So the stream under it counts bytes. It knows just enough of the protocol to find the end of a
+//! reply, and fails as soon as a reply is too large or announces that it will be.
 
 use std::io;
 use std::pin::Pin;
@@ -179,7 +179,8 @@ impl Replies {
             }
             // "Nothing".
             (Some(b'$' | b'*'), Some(Err(_))) => self.element_ends(),
-            // No server sends that. Whatever the client library makes of it, the reply does not end here.
+            // No server sends that. Whatever the client library makes of it, the reply does not end
+            // here.
             (Some(b'$' | b'=' | b'!' | b'*' | b'~' | b'>' | b'%' | b'|'), _) => {
                 self.elements = u64::MAX;
             }

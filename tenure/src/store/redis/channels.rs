@@ -1,4 +1,5 @@
-//! The channels of the server: one for the wake-ups of each election, and one for the messages to its leader.
+//! The channels of the server: one for the wake-ups of each election, and one for the messages to
+//! its leader.
 
 use bytes::Bytes;
 
@@ -21,8 +22,8 @@ impl Channels {
         Self { prefix: config.prefix.clone(), table: Table::default() }
     }
 
-    /// Hands what the server has sent to its listeners. Channels without a listener here are ignored, and so are
-    /// messages above the longest that candidates send.
+    /// Hands what the server has sent to its listeners. Channels without a listener here are
+    /// ignored, and so are messages above the longest that candidates send.
     pub(super) fn said(&self, channel: &str, said: &[u8]) {
         match self.topic(channel) {
             Some(Topic::Election(key)) => self.table.wake(&key),

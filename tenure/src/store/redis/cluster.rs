@@ -1,8 +1,8 @@
 //! Clusters: which node keeps the prefix's slot.
 //!
-//! All elections of a prefix and its past have one hash tag and so one slot, which one node keeps at
-//! a time. It alone is sent requests. A node that does not keep the slot refuses them, which proves that
-//! it has carried out nothing.
+//! All elections of a prefix and its past have one hash tag and so one slot, which one node keeps
+//! at a time. It alone is sent requests. A node that does not keep the slot refuses them, which
+//! proves that it has carried out nothing.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::member::Members;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How often a request is sent elsewhere at most, once without the past among them. Each redirection is by a node that
-/// knows better, so more never happen.
+/// How often a request is sent elsewhere at most, once without the past among them. Each
+/// redirection is by a node that knows better, so more never happen.
 pub(super) const REDIRECTIONS: usize = 5;
 
 /// Where to send a request that a node has refused.
@@ -83,12 +83,14 @@ pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> 
     }
 }
 
-/// Whether a call was not carried out because its slot is being moved, and some of its keys are at the other node.
+/// Whether a call was not carried out because its slot is being moved, and some of its keys are at
+/// the other node.
 pub(super) fn is_split(error: &RedisError) -> bool {
     error.code() == Some("TRYAGAIN")
 }
 
-/// Confirms by more than half of the listed nodes that this is a primary of the cluster, which has not failed.
+/// Confirms by more than half of the listed nodes that this is a primary of the cluster, which has
+/// not failed.
 ///
 /// # Errors
 /// If it is not, or that is not known.
@@ -129,7 +131,8 @@ fn is_primary_at(line: &str, to: &Address, is_same_host: bool, by: &Address) -> 
     let mut words = line.split(' ').skip(1);
     let (Some(at), Some(flags)) = (words.next(), words.next()) else { return false };
     let flagged = |flag| flags.split(',').any(|word| word == flag);
-    // A node that has failed keeps its flag when a replica has taken its place, until it is heard of again.
+    // A node that has failed keeps its flag when a replica has taken its place, until it is heard
+    // of again.
     if !flagged("master") || ["fail", "handshake", "noaddr"].into_iter().any(flagged) {
         return false;
     }
@@ -142,7 +145,8 @@ fn is_primary_at(line: &str, to: &Address, is_same_host: bool, by: &Address) -> 
         && (is_same_host || is_at(address) || (!name.is_empty() && is_at(name)))
 }
 
-/// The address of a node. A node that does not know its own host leaves it empty: it is the host that was asked.
+/// The address of a node. A node that does not know its own host leaves it empty: it is the host
+/// that was asked.
 fn named(host: &str, port: u16, by: &Address) -> Address {
     let host = if matches!(host, "" | "?") { &by.host } else { host };
     Address::new(host.trim_matches(['[', ']']), port)

@@ -70,10 +70,10 @@ impl RedisConfig {
         Self::at(Servers::One(Address::new(host, port)))
     }
 
-    /// The primary of that name that these sentinels watch, hosts and ports. A grant counts only if more than
-    /// half of the sentinels still name its server, so that a primary that was replaced without knowing it
-    /// causes no second leader. All candidates must list the same sentinels, and all of them. Only the store
-    /// `redis` supports that.
+    /// The primary of that name that these sentinels watch, hosts and ports. A grant counts only if
+    /// more than half of the sentinels still name its server, so that a primary that was replaced
+    /// without knowing it causes no second leader. All candidates must list the same sentinels, and
+    /// all of them. Only the store `redis` supports that.
     ///
     /// ```
     /// # use tenure::{SettingError, store::redis::RedisConfig};
@@ -99,10 +99,10 @@ impl RedisConfig {
         Ok(Self::at(Servers::Sentinels { listed, primary }))
     }
 
-    /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot, and
-    /// so by one node. A grant counts only if more than half of the listed nodes still name that node, so all
-    /// candidates must list the same nodes, and all that are primaries. Only the store `redis` supports
-    /// that.
+    /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot,
+    /// and so by one node. A grant counts only if more than half of the listed nodes still name
+    /// that node, so all candidates must list the same nodes, and all that are primaries. Only the
+    /// store `redis` supports that.
     ///
     /// # Errors
     /// If no node is listed, or one of them twice.
@@ -132,8 +132,8 @@ impl RedisConfig {
         self
     }
 
-    /// The same with a file that has the password, and is read again for each connection. One line break at its end is
-    /// left out. With an empty name, it is the default user's password.
+    /// The same with a file that has the password, and is read again for each connection. One line
+    /// break at its end is left out. With an empty name, it is the default user's password.
     pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
         self.login = Login::file(username, path);
         self
@@ -145,8 +145,9 @@ impl RedisConfig {
         self
     }
 
-    /// Sets the credentials at the sentinels, which have users of their own. Without them sentinels are asked
-    /// without credentials; those of [`credentials`](Self::credentials) are not sent to sentinels.
+    /// Sets the credentials at the sentinels, which have users of their own. Without them sentinels
+    /// are asked without credentials; those of [`credentials`](Self::credentials) are not sent to
+    /// sentinels.
     pub fn sentinel_credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
         self.sentinel_login = Login::fixed(username, password);
         self
@@ -190,8 +191,9 @@ impl RedisConfig {
         self.replicas.least > 0
     }
 
-    /// Counts a grant or a renewal only once that many replicas have acknowledged it. With fewer acknowledgements
-    /// its outcome is unknown, and no candidate leads by it. Zero, the default, waits for none.
+    /// Counts a grant or a renewal only once that many replicas have acknowledged it. With fewer
+    /// acknowledgements its outcome is unknown, and no candidate leads by it. Zero, the default,
+    /// waits for none.
     ///
     /// A failover loses nothing only if that is *every* replica that may be promoted. The wait
     /// ([`replica_wait`](Self::replica_wait)) delays all requests of the store, which share a
@@ -209,21 +211,22 @@ impl RedisConfig {
     }
 
     /// Sets how long opening a connection may take, including the questions to sentinels or nodes.
-    /// Default: 5 s. It takes four round trips (TCP, the greeting, a database other than 0, the scripts), one
-    /// or two more with TLS, and five more with sentinels or a cluster. The candidates' request timeout may be
-    /// shorter: connecting continues when a request gives up. After an outage of the network or the server, this
-    /// bound can pass once more before the next attempt begins.
+    /// Default: 5 s. It takes four round trips (TCP, the greeting, a database other than 0, the
+    /// scripts), one or two more with TLS, and five more with sentinels or a cluster. The
+    /// candidates' request timeout may be shorter: connecting continues when a request gives up.
+    /// After an outage of the network or the server, this bound can pass once more before the next
+    /// attempt begins.
     ///
-    /// After an attempt that failed comes a pause of random length before the next one: at most 100 ms at first, twice
-    /// as much with each failure, at most half of this bound and at most 5 s.
+    /// After an attempt that failed comes a pause of random length before the next one: at most 100
+    /// ms at first, twice as much with each failure, at most half of this bound and at most 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Treats a server that has never seen the prefix as one that has lost nothing, so that the very
-    /// first leader does not watch it for a quarantine. For tests and throw-away servers: with it, a
-    /// server that lost all of its data can lead to two leaders.
+    /// Treats a server that has never seen the prefix as one that has lost nothing, so that the
+    /// very first leader does not watch it for a quarantine. For tests and throw-away servers: with
+    /// it, a server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self
@@ -238,8 +241,8 @@ impl RedisConfig {
         }
     }
 
-    /// The name of an election's record, which is also the channel of its hints. The braces keep it in
-    /// one cluster slot with the prefix's past.
+    /// The name of an election's record, which is also the channel of its hints. The braces keep it
+    /// in one cluster slot with the prefix's past.
     pub(super) fn record(&self, key: &Key) -> String {
         self.record_parts(key).concat()
     }
@@ -268,7 +271,8 @@ fn addresses<H: Into<String>>(
     distinct(listed).map_err(|fault| row.refuse_unseen(fault))
 }
 
-/// Checks that at least one is listed, and none twice: an address that is listed twice would have two votes.
+/// Checks that at least one is listed, and none twice: an address that is listed twice would have
+/// two votes.
 pub(super) fn distinct(listed: Vec<Address>) -> Result<Vec<Address>, Fault> {
     if listed.is_empty() {
         return Err(Fault::Must);

@@ -9,8 +9,8 @@ use crate::store::StoreError;
 use crate::store::slot::Patience;
 
 impl Redis {
-    /// Sends a command that changes nothing, over the connection of the requests, and returns the texts and numbers of
-    /// the answer in their order.
+    /// Sends a command that changes nothing, over the connection of the requests, and returns the
+    /// texts and numbers of the answer in their order.
     #[doc(hidden)]
     pub async fn ask_server(&self, words: &[&str]) -> Result<Vec<String>, StoreError> {
         let live = self.0.live(Patience::Waits).await?;

@@ -5,8 +5,8 @@
 //! request opens a new pair.
 //!
 //! Requests and wake-ups have a connection each, because fred takes an error reply to a SUBSCRIBE
-//! for the reply to the request after it, and from then on assigns each reply to the wrong request. No lease
-//! may depend on a connection where that can happen.
+//! for the reply to the request after it, and from then on assigns each reply to the wrong request.
+//! No lease may depend on a connection where that can happen.
 
 mod link;
 mod pushed;
@@ -38,7 +38,8 @@ use crate::store::{
 use link::{Link, Live, failed};
 
 /// Leases in a Redis or Valkey server, through fred: two connections for all elections, opened when
-/// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error. A clone is the same.
+/// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol
+/// error. A clone is the same.
 ///
 /// fred owns its sockets, so this store runs in tokio and against real servers only: the simulator
 /// can't run it.

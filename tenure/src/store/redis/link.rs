@@ -1,4 +1,5 @@
-//! The connection that all requests share, replaced whenever it may be stuck or leads to the wrong server.
+//! The connection that all requests share, replaced whenever it may be stuck or leads to the wrong
+//! server.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! What more than half of the listed sentinels or nodes say.
 //!
-//! They are asked at the same time, so a member that hangs costs no time, and a member that was cut off is outvoted.
+//! They are asked at the same time, so a member that hangs costs no time, and a member that was cut
+//! off is outvoted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

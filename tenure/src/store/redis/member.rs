@@ -1,9 +1,10 @@
-//! Members: the sentinels, or the nodes of a cluster, which know the server that keeps the elections.
+//! Members: the sentinels, or the nodes of a cluster, which know the server that keeps the
+//! elections.
 //!
-//! A majority decides before the slower members have answered, and a caller may give up at any time. A question
-//! that is dropped half way costs the connection, so each is asked in a task of its own, which runs until the
-//! answer or the bound. A member is asked one question at a time: a member that hangs has one question to answer
-//! when it recovers, and not those of all callers.
+//! A majority decides before the slower members have answered, and a caller may give up at any
+//! time. A question that is dropped half way costs the connection, so each is asked in a task of
+//! its own, which runs until the answer or the bound. A member is asked one question at a time: a
+//! member that hangs has one question to answer when it recovers, and not those of all callers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,8 +50,9 @@ impl Member {
     }
 }
 
-/// The longest wait for an answer. A connection that is dead but not known to be delays all questions to that
-/// member for that long, and leaders with short leases need time for another attempt.
+/// The longest wait for an answer. A connection that is dead but not known to be delays all
+/// questions to that member for that long, and leaders with short leases need time for another
+/// attempt.
 const ANSWER_MOST: Duration = Duration::from_secs(1);
 
 /// All members that are configured.
@@ -73,10 +75,11 @@ impl Members {
         if 2 * errors.len() < self.all.len() { None } else { errors.into_iter().next() }
     }
 
-    /// Asks a member when it is its turn. From then on the question is asked even if the caller has given up.
+    /// Asks a member when it is its turn. From then on the question is asked even if the caller has
+    /// given up.
     ///
-    /// Connecting takes at most `connect_timeout`, after a pause if the member was not usable before, and the answer
-    /// [`ANSWER_MOST`].
+    /// Connecting takes at most `connect_timeout`, after a pause if the member was not usable
+    /// before, and the answer [`ANSWER_MOST`].
     pub(super) async fn ask<T, A>(
         self: &Arc<Self>,
         at: &Address,

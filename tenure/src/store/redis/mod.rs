@@ -1,13 +1,15 @@
 //! Redis and Valkey: one hash for each election, one Lua script for each kind of request.
 //!
-//! The record's key has no expiry, so its token survives the lease. No decision rests on the server's clock: a candidate
-//! that waits does so by its own, and a script only compares. Needs Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
+//! The record's key has no expiry, so its token survives the lease. No decision rests on the
+//! server's clock: a candidate that waits does so by its own, and a script only compares. Needs
+//! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
 //!
-//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the server
-//! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
-//! and nothing is granted until a candidate has watched the new past for a quarantine. A primary that was replaced without knowing it is
-//! noticed only if sentinels or the nodes of a cluster are asked for it ([`RedisConfig::sentinel`],
-//! [`RedisConfig::cluster`]), or replicas ([`RedisConfig::replica_acks`]).
+//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the
+//! server keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's
+//! identity, and nothing is granted until a candidate has watched the new past for a quarantine. A
+//! primary that was replaced without knowing it is noticed only if sentinels or the nodes of a
+//! cluster are asked for it ([`RedisConfig::sentinel`], [`RedisConfig::cluster`]), or replicas
+//! ([`RedisConfig::replica_acks`]).
 
 #[cfg(feature = "redis")]
 mod cap;
@@ -64,12 +66,13 @@ pub use store::Redis;
 
 use super::StoreTraits;
 
-/// A server carries out so many in a third of a millisecond, and three times as many a second as it does one by one.
+/// A server carries out so many in a third of a millisecond, and three times as many a second as it
+/// does one by one.
 const RENEWALS_IN_CALL: usize = 64;
 /// The same for looks.
 const LOOKS_IN_CALL: usize = 32;
-/// A server grants so many in half a millisecond. Alone, each grant takes several times as long: the server is examined
-/// once a call.
+/// A server grants so many in half a millisecond. Alone, each grant takes several times as long:
+/// the server is examined once a call.
 const ACQUIRES_IN_CALL: usize = 32;
 
 fn traits(name: &'static str) -> StoreTraits {

@@ -1,8 +1,9 @@
-//! The deletion of the records of long-ended elections: `SCAN` finds records, some at a time, and a script deletes those of
-//! the old ones among them that were given back, or that this process has watched.
+//! The deletion of the records of long-ended elections: `SCAN` finds records, some at a time, and a
+//! script deletes those of the old ones among them that were given back, or that this process has
+//! watched.
 //!
-//! `SCAN` walks through all keys of the database, also those of other programs. It may return a key twice or not at all
-//! if keys come and go meanwhile: then the next purge deletes it.
+//! `SCAN` walks through all keys of the database, also those of other programs. It may return a key
+//! twice or not at all if keys come and go meanwhile: then the next purge deletes it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,8 @@ use crate::Instant;
 use crate::store::watches::Watches;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How many places of its table the server looks at in one step, and so about how many keys it returns at most.
+/// How many places of its table the server looks at in one step, and so about how many keys it
+/// returns at most.
 pub(super) const COUNT: &str = "100";
 
 /// Where a scan is: the server's cursor.
@@ -68,7 +70,8 @@ impl Purging {
         marked.collect()
     }
 
-    /// Takes in what the script has answered, and returns how many records it has deleted. `now` is after the answer.
+    /// Takes in what the script has answered, and returns how many records it has deleted. `now` is
+    /// after the answer.
     pub(super) fn take_in<V: ReplyValue>(
         &self,
         records: &[(Vec<u8>, Option<String>)],

@@ -1,23 +1,26 @@
 //! A call of a script at the server that keeps the election, and where a cluster redirects it.
 //!
-//! A node that refuses a call with `MOVED`, `ASK` or `TRYAGAIN` has carried out nothing, so the call follows. `ASK` names
-//! the node to which the slot is being moved. All calls that one connection is redirected for share one connection to
-//! that node ([`Target`]); it ends with the connection that was redirected.
+//! A node that refuses a call with `MOVED`, `ASK` or `TRYAGAIN` has carried out nothing, so the
+//! call follows. `ASK` names the node to which the slot is being moved. All calls that one
+//! connection is redirected for share one connection to that node ([`Target`]); it ends with the
+//! connection that was redirected.
 //!
 //! # What a promise of the other node is worth
 //!
-//! While a slot moves, two nodes answer for it: its owner for the keys that it still has, and the other node for those
-//! that have moved. A renewal or a grant of the other node counts only if, *after* its answer, more than half of the
-//! listed nodes still name the owner, and still know the other node as a primary that has not failed. A replica takes
-//! the place of either node only if a majority has found that node to have failed. This majority has a member in common
-//! with the one that confirmed the answer, and no member takes back within a request's time what it has found. So the
-//! call was made before anything was granted by the replica, whose quarantine outlasts it, as in
-//! [`route`](super::route).
+//! While a slot moves, two nodes answer for it: its owner for the keys that it still has, and the
+//! other node for those that have moved. A renewal or a grant of the other node counts only if,
+//! *after* its answer, more than half of the listed nodes still name the owner, and still know the
+//! other node as a primary that has not failed. A replica takes the place of either node only if a
+//! majority has found that node to have failed. This majority has a member in common with the one
+//! that confirmed the answer, and no member takes back within a request's time what it has found.
+//! So the call was made before anything was granted by the replica, whose quarantine outlasts it,
+//! as in [`route`](super::route).
 //!
-//! A round of both questions confirms the answers that had come before it began, of however many calls. Before a call,
-//! nothing has to be confirmed: an answer that no majority confirms is void. But before the connection is opened, more
-//! than half must know the node: otherwise one node alone could have the credentials sent anywhere. A connection stays
-//! with the process at its other end, so it is not confirmed again for the calls that follow.
+//! A round of both questions confirms the answers that had come before it began, of however many
+//! calls. Before a call, nothing has to be confirmed: an answer that no majority confirms is void.
+//! But before the connection is opened, more than half must know the node: otherwise one node alone
+//! could have the credentials sent anywhere. A connection stays with the process at its other end,
+//! so it is not confirmed again for the calls that follow.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -124,8 +127,8 @@ impl Target {
 }
 
 impl Link {
-    /// Calls the script at the server that keeps the election, and follows redirections. `None` if many requests have to
-    /// be called one by one: their keys are at two nodes.
+    /// Calls the script at the server that keeps the election, and follows redirections. `None` if
+    /// many requests have to be called one by one: their keys are at two nodes.
     pub(super) async fn ask(
         self: &Arc<Self>,
         live: &mut Arc<Live>,
@@ -159,7 +162,8 @@ impl Link {
                 }
                 None if !cluster::is_split(&error) => return Err(by.failed(&error)),
                 None if asked.asks.is_of_many() => return Ok(None),
-                // The past is at another node than the record. The lead does not wait for both to be at one.
+                // The past is at another node than the record. The lead does not wait for both to
+                // be at one.
                 None if asked.asks.does_without_past() && !without_past => {
                     without_past = true;
                     (by, target) = (Arc::clone(live), None);
@@ -170,8 +174,8 @@ impl Link {
     }
 }
 
-/// Calls the script, at a node to which the slot is being moved if one is given. A server that does not know the script
-/// has not executed anything: only then is it called a second time.
+/// Calls the script, at a node to which the slot is being moved if one is given. A server that does
+/// not know the script has not executed anything: only then is it called a second time.
 async fn invoke(
     live: &Arc<Live>,
     call: &Invocation,

@@ -1,7 +1,8 @@
 //! Replicas that must have acknowledged a grant before it counts.
 //!
-//! `WAIT` returns how many replicas have acknowledged everything that its own connection wrote before it. So it is
-//! sent together with the script: one server answers both, and no other command comes in between.
+//! `WAIT` returns how many replicas have acknowledged everything that its own connection wrote
+//! before it. So it is sent together with the script: one server answers both, and no other command
+//! comes in between.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use super::refusal::server_error;
 use crate::store::{Request, StoreError, StoreErrorKind};
 
 impl Replicas {
-    /// The command to send behind that request; `None` if the request neither grants nor extends a lease. A
-    /// release that gets lost only keeps a lease that no candidate uses any more.
+    /// The command to send behind that request; `None` if the request neither grants nor extends a
+    /// lease. A release that gets lost only keeps a lease that no candidate uses any more.
     pub(super) fn wait_after(&self, request: &Request) -> Option<Cmd> {
         let counts = match request {
             Request::Acquire { .. } | Request::Renew { .. } => self.least > 0,

@@ -26,8 +26,8 @@ pub(super) trait ReplyValue: Sized {
     fn field(&self) -> Field<'_>;
 }
 
-/// The reply to each request of one call. Scripts for more than one request answer with an array of answers, or with
-/// one refusal of all.
+/// The reply to each request of one call. Scripts for more than one request answer with an array of
+/// answers, or with one refusal of all.
 pub(super) fn read_all<V: ReplyValue>(
     requests: &[(Key, Request)],
     value: &V,
@@ -57,7 +57,8 @@ pub(super) fn read_all<V: ReplyValue>(
 
 /// Reads a script's answer to a request from its fields.
 ///
-/// An answer to another kind of request is an error: replies may be out of step with their requests.
+/// An answer to another kind of request is an error: replies may be out of step with their
+/// requests.
 fn read<'a>(
     request: &Request,
     values: impl IntoIterator<Item = Field<'a>>,
@@ -74,8 +75,9 @@ fn read<'a>(
         .and_then(|reply| if reply.answers(request) { Ok(reply) } else { Err(unexpected(fields)) })
 }
 
-/// Any answer that is not exactly one of these is an error, and so *unknown*. An answer of the right form that has an
-/// impossible value is in step with its request: a damaged record is that election's trouble alone.
+/// Any answer that is not exactly one of these is an error, and so *unknown*. An answer of the
+/// right form that has an impossible value is in step with its request: a damaged record is that
+/// election's trouble alone.
 fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     use Field::{Number, Text};
     let [Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };

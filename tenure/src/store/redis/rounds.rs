@@ -7,8 +7,8 @@ use tokio::sync::Mutex;
 use super::config::Address;
 use crate::store::StoreError;
 
-/// Rounds of a question whose answer changes. An answer serves the callers that came before the round began. For
-/// later callers it may be out of date.
+/// Rounds of a question whose answer changes. An answer serves the callers that came before the
+/// round began. For later callers it may be out of date.
 #[derive(Default)]
 pub(super) struct Rounds {
     begun: AtomicU64,

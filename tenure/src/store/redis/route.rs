@@ -1,11 +1,12 @@
 //! Which server to connect to, and whether it still was the right one when it answered.
 //!
-//! Redis replicates after it has answered. So a primary that was replaced without knowing it (it was cut off or paused)
-//! still grants leases that no other server will ever see. A grant counts only if, *after* the server has
-//! granted it, more than half of the sentinels or nodes still name that server; and a connection is opened only to a
-//! server that more than half of them name. Two majorities have a member in common, and no member returns,
-//! within a request's time, to a primary that was replaced. So every grant that counts at the old primary was asked for
-//! before the first grant of the new one, whose quarantine therefore outlasts it.
+//! Redis replicates after it has answered. So a primary that was replaced without knowing it (it
+//! was cut off or paused) still grants leases that no other server will ever see. A grant counts
+//! only if, *after* the server has granted it, more than half of the sentinels or nodes still name
+//! that server; and a connection is opened only to a server that more than half of them name. Two
+//! majorities have a member in common, and no member returns, within a request's time, to a primary
+//! that was replaced. So every grant that counts at the old primary was asked for before the first
+//! grant of the new one, whose quarantine therefore outlasts it.
 //!
 //! That requires that all candidates list the same sentinels or nodes, and all of them.
 

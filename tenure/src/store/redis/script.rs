@@ -19,7 +19,8 @@ pub(super) enum Asks<'a> {
     Purge(&'a [(Vec<u8>, Option<String>)], Duration),
 }
 
-/// These requests in as few calls as the scripts allow: one if a script takes all of them together, or else one for each.
+/// These requests in as few calls as the scripts allow: one if a script takes all of them together,
+/// or else one for each.
 pub(super) fn in_calls(requests: &[(Key, Request)]) -> impl Iterator<Item = &[(Key, Request)]> {
     let are = |is: fn(&Request) -> bool| requests.iter().all(|(_, request)| is(request));
     let together = are(|request| matches!(request, Request::Acquire { .. }))
@@ -41,7 +42,8 @@ impl<'a> Asks<'a> {
         !matches!(self, Self::Requests([_]))
     }
 
-    /// Whether it does without the past where that is at another node: a leader keeps or gives back its lease all the same.
+    /// Whether it does without the past where that is at another node: a leader keeps or gives back
+    /// its lease all the same.
     #[cfg(feature = "redis")]
     pub(super) fn does_without_past(&self) -> bool {
         matches!(self.first(), Some(Request::Renew { .. } | Request::Release { .. }))
@@ -51,7 +53,8 @@ impl<'a> Asks<'a> {
 /// What a call does about the past.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PastUse {
-    /// It is the first over its connection, which has drawn that number: it compares the server with the past.
+    /// It is the first over its connection, which has drawn that number: it compares the server
+    /// with the past.
     Compares(u128),
     /// A call over the same connection has compared.
     Reads,
@@ -59,7 +62,8 @@ pub(super) enum PastUse {
     Without,
 }
 
-/// One call of a script. Keys and arguments are parts of one text, so that they need one allocation.
+/// One call of a script. Keys and arguments are parts of one text, so that they need one
+/// allocation.
 pub(super) struct Invocation {
     pub(super) script: &'static Script,
     text: Bytes,

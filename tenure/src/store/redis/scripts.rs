@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-/// A script of these parts. One that has a first line of its own runs at maxmemory too, where a refusal would cost leaders
-/// their lead: its writes replace short values. A replica refuses it, also where it would only read.
+/// A script of these parts. One that has a first line of its own runs at maxmemory too, where a
+/// refusal would cost leaders their lead: its writes replace short values. A replica refuses it,
+/// also where it would only read.
 macro_rules! script {
     (allow_oom $($part:literal)*) => {
         concat!("#!lua flags=allow-oom\n", script!($($part)*))
@@ -13,8 +14,8 @@ macro_rules! script {
     };
 }
 
-/// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
-/// operator may want to read.
+/// The scripts as they are sent to the server, by name: what a simulated server executes, and what
+/// an operator may want to read.
 pub const SCRIPTS: [(&str, &str); 10] = [
     ("acquire", script!("begin" "past" "server" "show" "acquire")),
     ("look", script!(allow_oom "begin" "past" "server" "first" "show" "look")),

@@ -1,7 +1,8 @@
 //! One physical connection, over which redis-rs speaks.
 //!
-//! The client library is used for its protocol alone: it does not connect, encrypt, reconnect, retry,
-//! replay, follow redirections or wait. The outcome of a request without a reply is unknown, and stays so.
+//! The client library is used for its protocol alone: it does not connect, encrypt, reconnect,
+//! retry, replay, follow redirections or wait. The outcome of a request without a reply is unknown,
+//! and stays so.
 
 use std::error::Error;
 use std::io;
@@ -54,8 +55,8 @@ pub(super) struct Live {
     pub(super) targets: Targets,
 }
 
-/// The most bytes of a reply about elections: more than the longest answers to all acquires or looks of a call, and many
-/// times the longest message.
+/// The most bytes of a reply about elections: more than the longest answers to all acquires or
+/// looks of a call, and many times the longest message.
 pub(super) const REPLY_MOST: u64 = 256 << 10;
 /// Names and metadata, and what else is shown of an election.
 const SHOWN_MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 1_024;
@@ -79,8 +80,8 @@ impl Connector {
         Self { config, runtime, channels, dial }
     }
 
-    /// Opens a connection that refuses replies of more than `most` bytes and ends when it is `dead`. The caller
-    /// bounds the time.
+    /// Opens a connection that refuses replies of more than `most` bytes and ends when it is
+    /// `dead`. The caller bounds the time.
     pub(super) async fn open(
         &self,
         at: &Address,
@@ -249,8 +250,9 @@ fn ended(error: &RedisError, reason: &Reason) -> StoreError {
     }
 }
 
-/// Loads all scripts and asks for the server's version in one round trip, so that no request has to: a request's timeout
-/// may allow for a single round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
+/// Loads all scripts and asks for the server's version in one round trip, so that no request has
+/// to: a request's timeout may allow for a single round trip. A refusal is ignored here: the call
+/// of a script loads it again and reports the refusal.
 pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
     let mut commands = Pipeline::with_capacity(SCRIPTS.len() + 1);
     for (_, text) in SCRIPTS {

@@ -140,13 +140,14 @@ impl RedisConfig {
     /// Reads one of
     ///
     /// - `redis://[user:password@]host[:port][/database]`: one server;
-    /// - `redis+sentinel://[user:password@]host[:port][,host[:port]..]/name[/database]`: the primary
-    ///   of that name, which these sentinels watch;
+    /// - `redis+sentinel://[user:password@]host[:port][,host[:port]..]/name[/database]`: the
+    ///   primary of that name, which these sentinels watch;
     /// - `redis+cluster://[user:password@]host[:port][,host[:port]..]`: a cluster with these nodes.
     ///
-    /// The user is one of the servers that elections are kept at; without a name, it is the default user.
-    /// With `rediss` instead of `redis`, all connections are encrypted. The parameters, as in `?prefix=app`, are in the
-    /// table of `docs/stores/redis.md`, each at most once. All files are read at once, and again for each connection.
+    /// The user is one of the servers that elections are kept at; without a name, it is the default
+    /// user. With `rediss` instead of `redis`, all connections are encrypted. The parameters, as in
+    /// `?prefix=app`, are in the table of `docs/stores/redis.md`, each at most once. All files are
+    /// read at once, and again for each connection.
     ///
     /// # Errors
     /// If the text has another form, gives a parameter twice, or a file can't be read.
@@ -154,8 +155,8 @@ impl RedisConfig {
         Self::of_url(url)
     }
 
-    /// Reads variables such as `TENURE_REDIS_HOST`, and in place of each one that is not set, variables such as
-    /// `REDIS_HOST`; see [`from_variables`](Self::from_variables).
+    /// Reads variables such as `TENURE_REDIS_HOST`, and in place of each one that is not set,
+    /// variables such as `REDIS_HOST`; see [`from_variables`](Self::from_variables).
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
@@ -163,7 +164,8 @@ impl RedisConfig {
         Self::from_env_prefixed(TABLE.prefixes)
     }
 
-    /// The same with other prefixes, for programs that have variables such as `MUTEX_REDIS_HOST` already.
+    /// The same with other prefixes, for programs that have variables such as `MUTEX_REDIS_HOST`
+    /// already.
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
@@ -171,13 +173,14 @@ impl RedisConfig {
         Self::from_variables(prefixes, |name| std::env::var_os(name))
     }
 
-    /// Reads variables through `lookup`; the table of `docs/stores/redis.md` has their names. Each is looked up under the
-    /// first prefix, then under the next. The first that is set counts; one that is set and empty means that there is no
-    /// value. User and password are only looked up under the prefix of the host: those of one server are not sent to
-    /// another.
+    /// Reads variables through `lookup`; the table of `docs/stores/redis.md` has their names. Each
+    /// is looked up under the first prefix, then under the next. The first that is set counts; one
+    /// that is set and empty means that there is no value. User and password are only looked up
+    /// under the prefix of the host: those of one server are not sent to another.
     ///
-    /// With encryption, the system's certificate authorities are trusted, or those in the file that `SSL_CERT_FILE`
-    /// names. If both a host and a sentinel's are set, that of the earlier prefix counts.
+    /// With encryption, the system's certificate authorities are trusted, or those in the file that
+    /// `SSL_CERT_FILE` names. If both a host and a sentinel's are set, that of the earlier prefix
+    /// counts.
     ///
     /// ```
     /// # use tenure::{SettingError, store::redis::RedisConfig};
@@ -190,8 +193,8 @@ impl RedisConfig {
     /// ```
     ///
     /// # Errors
-    /// If a value is none of these, or surely is a mistake, or values do not go together. The error names the variable,
-    /// and never shows a password.
+    /// If a value is none of these, or surely is a mistake, or values do not go together. The error
+    /// names the variable, and never shows a password.
     pub fn from_variables(
         prefixes: &[&str],
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -216,8 +219,8 @@ impl RedisConfig {
     }
 }
 
-/// Leaves out the variables of a server, or those of sentinels, whichever has the later prefix: they belong to the
-/// program's other server. Returns the rank of the prefix that counts.
+/// Leaves out the variables of a server, or those of sentinels, whichever has the later prefix:
+/// they belong to the program's other server. Returns the rank of the prefix that counts.
 fn only_one_kind_of_server(given: &mut Given) -> Result<Option<usize>, SettingError> {
     let (host, sentinels) = (given.rank(&HOST.row), given.rank(&SENTINELS.row));
     let beside = [&PRIMARY.row, &SENTINEL_PORT.row];

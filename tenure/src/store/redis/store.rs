@@ -26,9 +26,9 @@ use crate::store::{
     subscriptions,
 };
 
-/// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
-/// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error, and once another server
-/// keeps the elections. A clone is the same.
+/// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened
+/// when first needed, dropped and opened anew after a timeout in which it answered nothing or a
+/// protocol error, and once another server keeps the elections. A clone is the same.
 #[derive(Clone, Debug)]
 pub struct Redis(pub(super) Arc<Link>);
 
@@ -252,8 +252,8 @@ impl Store for Redis {
     }
 }
 
-/// Whether a candidate may lead by that reply, or take it for the proof of a loss. An outdated answer would prove one that
-/// has not happened yet.
+/// Whether a candidate may lead by that reply, or take it for the proof of a loss. An outdated
+/// answer would prove one that has not happened yet.
 fn promises(request: &Request, reply: &Reply) -> bool {
     let seen = match request {
         Request::Acquire { asks, .. } => asks.seen,

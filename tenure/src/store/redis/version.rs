@@ -2,12 +2,13 @@
 
 use crate::store::{StoreError, StoreErrorKind};
 
-/// The oldest Redis. Before, a script could not renew a lease: a leader would be elected, lose the lead and be elected
-/// again, without an error that says why. Valkey says the Redis version that it began with, and a version of its own.
+/// The oldest Redis. Before, a script could not renew a lease: a leader would be elected, lose the
+/// lead and be elected again, without an error that says why. Valkey says the Redis version that it
+/// began with, and a version of its own.
 const OLDEST: u32 = 7;
 
-/// Checks the version that `INFO server` reports. Whether a server that reports none is suitable is decided where it would
-/// grant something.
+/// Checks the version that `INFO server` reports. Whether a server that reports none is suitable is
+/// decided where it would grant something.
 pub(super) fn is_known(info: &str) -> Result<(), StoreError> {
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let Some(version) = version.map(str::trim) else { return Ok(()) };

@@ -151,7 +151,8 @@ impl Words {
     }
 }
 
-/// Whole microseconds. Longer than 280 years counts as that long: a script's numbers are exact below 2^53.
+/// Whole microseconds. Longer than 280 years counts as that long: a script's numbers are exact
+/// below 2^53.
 pub(super) fn rounded_down(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).map_or(EXACT - 1, |micros| micros.min(EXACT - 1))
 }

@@ -1,4 +1,5 @@
-//! An attempt to open the connection: the pause before it, its time, and its outcome for all that wait.
+//! An attempt to open the connection: the pause before it, its time, and its outcome for all that
+//! wait.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;

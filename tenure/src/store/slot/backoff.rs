@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// The longest pause after a first failure: a store that was away for a moment is found again at once.
+/// The longest pause after a first failure: a store that was away for a moment is found again at
+/// once.
 pub(super) const PAUSE_LEAST: Duration = Duration::from_millis(100);
 /// The longest pause before an attempt that elections wait for.
 pub(super) const PAUSE_MOST: Duration = Duration::from_secs(5);
@@ -12,8 +13,9 @@ pub(super) const PAUSE_MOST: Duration = Duration::from_secs(5);
 #[cfg(feature = "postgres")]
 pub(super) const PAUSE_ALONE_MOST: Duration = Duration::from_secs(30);
 
-/// Pauses between attempts, each drawn evenly between nothing and a bound that doubles with each failure (full
-/// jitter), so that the processes that lost the same server do not return to it together.
+/// Pauses between attempts, each drawn evenly between nothing and a bound that doubles with each
+/// failure (full jitter), so that the processes that lost the same server do not return to it
+/// together.
 #[derive(Debug)]
 pub(super) struct Backoff {
     most: Duration,
@@ -34,15 +36,16 @@ impl Backoff {
         Self { most, failures: 0, last: None }
     }
 
-    /// An attempt has ended. It counts as failed until [`succeeded`](Self::succeeded). Only 32 bits of `random` are
-    /// used.
+    /// An attempt has ended. It counts as failed until [`succeeded`](Self::succeeded). Only 32 bits
+    /// of `random` are used.
     pub(super) fn attempted(&mut self, now: Instant, random: u128) {
         self.failures = self.failures.saturating_add(1);
         let part = u32::try_from(random & u128::from(u32::MAX)).unwrap_or(u32::MAX);
         self.last = Some(Attempt { ended: now, part });
     }
 
-    /// The last attempt was a success, as has turned out. At most the shortest pause is left of its own.
+    /// The last attempt was a success, as has turned out. At most the shortest pause is left of its
+    /// own.
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
     }

@@ -55,7 +55,8 @@ impl Fixture {
         self.attempts.lock().unwrap().clone()
     }
 
-    /// Requests that ask again as soon as they are answered; they do that to each connection that they get.
+    /// Requests that ask again as soon as they are answered; they do that to each connection that
+    /// they get.
     fn crowd(&self, count: usize, lasting: Duration, on: impl Fn(&Wire)) -> usize {
         let answers = Rc::new(RefCell::new(0));
         let mut waiting: Vec<_> = (0..count).map(|_| Box::pin(self.get(Patience::Waits))).collect();

@@ -16,8 +16,8 @@ pub struct SqliteConfig {
 }
 
 impl SqliteConfig {
-    /// The file at that path, which is created when it is first needed; its folder is not. A relative
-    /// path counts from the present working directory, also if that changes later.
+    /// The file at that path, which is created when it is first needed; its folder is not. A
+    /// relative path counts from the present working directory, also if that changes later.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         Self {
@@ -29,20 +29,21 @@ impl SqliteConfig {
         }
     }
 
-    /// Sets how long a request waits for the file's lock while another process writes; after that it is
-    /// refused ([`SqliteError::Locked`](super::SqliteError::Locked)). It never waits for longer than its
-    /// caller does. Default: 300 ms.
+    /// Sets how long a request waits for the file's lock while another process writes; after that
+    /// it is refused ([`SqliteError::Locked`](super::SqliteError::Locked)). It never waits for
+    /// longer than its caller does. Default: 300 ms.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// Makes the files readable and writable for their group too (mode 0660), for candidates that run as
-    /// several users. Otherwise only the user that creates them may use them (mode 0600): a user who may read
-    /// them can lock them, and so stop the elections. Files that exist already keep their mode, and a wider mode
-    /// causes a warning.
+    /// Makes the files readable and writable for their group too (mode 0660), for candidates that
+    /// run as several users. Otherwise only the user that creates them may use them (mode 0600): a
+    /// user who may read them can lock them, and so stop the elections. Files that exist already
+    /// keep their mode, and a wider mode causes a warning.
     ///
-    /// The group is that of the process that creates the files, or that of a folder with the setgid bit.
+    /// The group is that of the process that creates the files, or that of a folder with the setgid
+    /// bit.
     pub fn share_with_group(mut self, share: bool) -> Self {
         self.group = share;
         self
@@ -53,9 +54,10 @@ impl SqliteConfig {
         if self.group { owner | Mode::RGRP | Mode::WGRP } else { owner }
     }
 
-    /// Treats a file without a past as one that has lost nothing, so that the very first leader does not wait out the
-    /// quarantine: that is a new file, if its first request is an acquire of a candidate that knows no token. For tests
-    /// and throw-away files: with it, a file that was deleted under a leader can lead to two leaders.
+    /// Treats a file without a past as one that has lost nothing, so that the very first leader
+    /// does not wait out the quarantine: that is a new file, if its first request is an acquire of
+    /// a candidate that knows no token. For tests and throw-away files: with it, a file that was
+    /// deleted under a leader can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self

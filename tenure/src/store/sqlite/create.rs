@@ -21,8 +21,9 @@ const TRIES_EVERY: Duration = Duration::from_millis(1);
 
 /// Creates an empty file at the path if there is none, with exactly the configured rights.
 ///
-/// Files that SQLite kept beside a deleted file are deleted too: its shared memory would be taken for that of the
-/// new file. One process at a time does this, under a lock, so that no process deletes files of the new one.
+/// Files that SQLite kept beside a deleted file are deleted too: its shared memory would be taken
+/// for that of the new file. One process at a time does this, under a lock, so that no process
+/// deletes files of the new one.
 pub(super) fn create(config: &SqliteConfig) -> Result<(), SqliteError> {
     let path = config.path.as_path();
     if exists(path)? {
@@ -43,9 +44,9 @@ pub(super) fn create(config: &SqliteConfig) -> Result<(), SqliteError> {
     make(path, config.mode())
 }
 
-/// Creates the file under another name first: a file with too few rights never exists at the path, and one with
-/// too many rights nowhere. At the path itself it could not be opened to set its rights: a process that closes a
-/// file loses all of its locks on it.
+/// Creates the file under another name first: a file with too few rights never exists at the path,
+/// and one with too many rights nowhere. At the path itself it could not be opened to set its
+/// rights: a process that closes a file loses all of its locks on it.
 fn make(path: &Path, mode: Mode) -> Result<(), SqliteError> {
     let fail = |error: Errno| SqliteError::io(path, "creating it", error.into());
     let new = beside(path, "-new");

@@ -10,9 +10,9 @@ use super::place::{Place, Site};
 const APPLICATION_ID: i32 = 0x7465_6e75;
 const VERSION: i32 = 3;
 
-/// The tables of a file. Times are microseconds; names and identities have 16 bytes, and an empty `wanted` stands for any
-/// candidate. A past without a row means that no candidate has asked yet. The database's id is for people, to
-/// distinguish copies.
+/// The tables of a file. Times are microseconds; names and identities have 16 bytes, and an empty
+/// `wanted` stands for any candidate. A past without a row means that no candidate has asked yet.
+/// The database's id is for people, to distinguish copies.
 const SCHEMA: &str = "
 CREATE TABLE elections (
     key TEXT NOT NULL PRIMARY KEY,
@@ -76,8 +76,8 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// The last process that closes the file copies the log into it, also a log that was deleted. If other processes
-    /// use another log by then, that would damage the file.
+    /// The last process that closes the file copies the log into it, also a log that was deleted.
+    /// If other processes use another log by then, that would damage the file.
     fn drop(&mut self) {
         if self.place.is_kept().is_err()
             && let Err(error) = self.handle.copy_log_when_closed(false)

@@ -10,8 +10,8 @@ use rustix::fs::{Access, access};
 
 use crate::store::{LimitError, StoreError, StoreErrorKind};
 
-/// Why the file could not be used: the source of the [`StoreError`]s of this store. Like all of them it
-/// means *unknown*.
+/// Why the file could not be used: the source of the [`StoreError`]s of this store. Like all of
+/// them it means *unknown*.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
@@ -50,8 +50,8 @@ pub enum SqliteError {
         /// The file system.
         file_system: &'static str,
     },
-    /// The file was mounted by itself, as containers do. SQLite keeps two more files beside it, which
-    /// would not be shared.
+    /// The file was mounted by itself, as containers do. SQLite keeps two more files beside it,
+    /// which would not be shared.
     #[error("{} is mounted by itself: mount its folder instead", path.display())]
     MountedAlone {
         /// The file.
@@ -65,8 +65,8 @@ pub enum SqliteError {
         /// How many.
         links: u64,
     },
-    /// The file, or one that SQLite keeps beside it, was deleted, moved or replaced while it was open. The
-    /// next request opens what is at the path then.
+    /// The file, or one that SQLite keeps beside it, was deleted, moved or replaced while it was
+    /// open. The next request opens what is at the path then.
     #[error("{} was deleted, moved or replaced", path.display())]
     Replaced {
         /// Which file.
@@ -124,7 +124,8 @@ pub enum SqliteError {
         /// Where, and how.
         what: String,
     },
-    /// A record is larger than any that this crate writes. It was not read, and the others are not affected.
+    /// A record is larger than any that this crate writes. It was not read, and the others are not
+    /// affected.
     #[error("{} has a record that is too large: {what}", path.display())]
     TooLarge {
         /// The file.

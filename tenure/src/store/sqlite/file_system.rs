@@ -20,8 +20,8 @@ pub(super) fn refuse_network(path: &Path, at: &Path) -> Result<(), SqliteError> 
     }
 }
 
-/// The name of a file system on which SQLite's locks or shared memory do not reach all its users. FUSE is one of
-/// them: the kernel does not know the file system behind it.
+/// The name of a file system on which SQLite's locks or shared memory do not reach all its users.
+/// FUSE is one of them: the kernel does not know the file system behind it.
 fn network(kind: u32) -> Option<&'static str> {
     Some(match kind {
         0x6969 => "NFS",

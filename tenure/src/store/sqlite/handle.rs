@@ -14,8 +14,8 @@ use super::error::SqliteError;
 /// How long SQLite itself waits for a lock. We retry unless the caller has given up meanwhile.
 const WAITS: Duration = Duration::from_millis(10);
 
-/// The longest text, blob or row that SQLite reads or writes: no record of ours comes near, and a longer one is refused
-/// before it is read.
+/// The longest text, blob or row that SQLite reads or writes: no record of ours comes near, and a
+/// longer one is refused before it is read.
 const BYTES_MOST: i32 = 64 * 1024;
 
 /// An open file.
@@ -30,7 +30,8 @@ impl Handle {
     /// Opens an existing file.
     pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
         let path = config.path.clone();
-        // It is not created here, so that it is the file that was examined; and no path is read as a URI.
+        // It is not created here, so that it is the file that was examined; and no path is read as
+        // a URI.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
@@ -40,17 +41,17 @@ impl Handle {
         let limited = handle.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, BYTES_MOST);
         limited.map_err(|error| handle.failed(error))?;
         handle.connection.busy_timeout(WAITS).map_err(|error| handle.failed(error))?;
-        // The last process that closes the file leaves the log and the shared memory: a missing log was then
-        // deleted. Its content is in the file by then, so it can do no harm to a backup that is put in the
-        // file's place.
+        // The last process that closes the file leaves the log and the shared memory: a missing log
+        // was then deleted. Its content is in the file by then, so it can do no harm to a backup
+        // that is put in the file's place.
         handle.control(FileControl::PersistWal(&mut 1))?;
         handle.set("journal_size_limit", 0)?;
         handle.copy_log_when_closed(false)?;
         Ok(handle)
     }
 
-    /// Sets whether the last process that closes the file copies the log into it. Only a log that other processes
-    /// use too belongs there.
+    /// Sets whether the last process that closes the file copies the log into it. Only a log that
+    /// other processes use too belongs there.
     pub(super) fn copy_log_when_closed(&self, copy: bool) -> Result<(), SqliteError> {
         let not = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
         let set = self.connection.set_db_config(not, !copy);
@@ -70,8 +71,8 @@ impl Handle {
         self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Deferred))
     }
 
-    /// Repeats an action that fails while other processes have the file locked, until it succeeds, is not awaited
-    /// any more, or has taken too long.
+    /// Repeats an action that fails while other processes have the file locked, until it succeeds,
+    /// is not awaited any more, or has taken too long.
     pub(super) fn patiently<T>(
         &self,
         awaited: impl Fn() -> bool,

@@ -8,21 +8,21 @@ use std::time::UNIX_EPOCH;
 
 use super::create::folder;
 
-/// The identity of the file at that path, which is no link, and of the two files beside it, in a form that people can
-/// read: this boot of the host, this time namespace, and these files in this folder. An error comes with the action
-/// that failed.
+/// The identity of the file at that path, which is no link, and of the two files beside it, in a
+/// form that people can read: this boot of the host, this time namespace, and these files in this
+/// folder. An error comes with the action that failed.
 ///
 /// A process that finds another identity in the file must not rely on the file's records, since
 ///
 /// - after a reboot, grants may be lost if the disk acknowledges writes too early;
-/// - `CLOCK_BOOTTIME`, by which the candidates count, differs in each boot and in each time namespace. Numbers of
-///   namespaces are reused, so the namespace's offset is a part too;
-/// - a copy, or a backup in the file's place, lacks later grants. Numbers of inodes are reused, so the file's
-///   birth is a part too;
-/// - the newest grants were in a write-ahead log that was deleted, and processes with another shared memory
-///   may have granted at the same time;
-/// - a file that was moved or renamed has left its write-ahead log behind. The path may differ between
-///   containers, so the folder's inode is a part instead.
+/// - `CLOCK_BOOTTIME`, by which the candidates count, differs in each boot and in each time
+///   namespace. Numbers of namespaces are reused, so the namespace's offset is a part too;
+/// - a copy, or a backup in the file's place, lacks later grants. Numbers of inodes are reused, so
+///   the file's birth is a part too;
+/// - the newest grants were in a write-ahead log that was deleted, and processes with another
+///   shared memory may have granted at the same time;
+/// - a file that was moved or renamed has left its write-ahead log behind. The path may differ
+///   between containers, so the folder's inode is a part instead.
 pub(super) fn identity(
     path: &Path,
     [file, log, memory]: &[Metadata; 3],

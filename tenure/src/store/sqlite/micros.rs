@@ -1,5 +1,5 @@
-//! Times as the file keeps them: whole microseconds. What must be waited for is rounded up, what was waited is rounded
-//! down.
+//! Times as the file keeps them: whole microseconds. What must be waited for is rounded up, what
+//! was waited is rounded down.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

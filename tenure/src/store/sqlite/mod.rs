@@ -1,17 +1,18 @@
 //! A SQLite file: the processes of one host elect among themselves, without a server. Linux only.
 //!
-//! One row for each election, one transaction for each request. A transaction takes the file's write lock, carries out
-//! [`tenure_core::contract::apply`] on the record and the past that it loads, and is on the disk (`synchronous=FULL`)
-//! before it is answered. Looks only read. No decision rests on the file's clock, so setting the host's clock ends no
-//! lease and prolongs none. One poll of the file wakes all candidates that wait for a release.
+//! One row for each election, one transaction for each request. A transaction takes the file's
+//! write lock, carries out [`tenure_core::contract::apply`] on the record and the past that it
+//! loads, and is on the disk (`synchronous=FULL`) before it is answered. Looks only read. No
+//! decision rests on the file's clock, so setting the host's clock ends no lease and prolongs none.
+//! One poll of the file wakes all candidates that wait for a release.
 //!
-//! Before and after each request the store checks that the file, its write-ahead log and its shared memory are
-//! still the ones that all other processes use: see [`SqliteError::Replaced`]. A file that was replaced, copied or
-//! moved, that lost the files beside it, or that was last used before the host was started, may lack grants:
-//! its candidates watch it for a quarantine.
+//! Before and after each request the store checks that the file, its write-ahead log and its shared
+//! memory are still the ones that all other processes use: see [`SqliteError::Replaced`]. A file
+//! that was replaced, copied or moved, that lost the files beside it, or that was last used before
+//! the host was started, may lack grants: its candidates watch it for a quarantine.
 //!
-//! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp` onto
-//! it) while the host was running. `docs/stores/sqlite.md` says how to restore one.
+//! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp`
+//! onto it) while the host was running. `docs/stores/sqlite.md` says how to restore one.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

@@ -1,10 +1,11 @@
-//! The files at the path: whether elections can be kept there, and whether the files are still the same.
+//! The files at the path: whether elections can be kept there, and whether the files are still the
+//! same.
 //!
-//! Three files are one store: the file itself, and the two that SQLite keeps beside it. The newest grants
-//! are only in the write-ahead log, and the locks are in the shared memory. A process that has another log
-//! or another memory open sees other grants and other locks. So every request compares all three with the files
-//! at the path, and all three are a part of the identity: a process that finds one of them missing or replaced
-//! knows that grants may be lost.
+//! Three files are one store: the file itself, and the two that SQLite keeps beside it. The newest
+//! grants are only in the write-ahead log, and the locks are in the shared memory. A process that
+//! has another log or another memory open sees other grants and other locks. So every request
+//! compares all three with the files at the path, and all three are a part of the identity: a
+//! process that finds one of them missing or replaced knows that grants may be lost.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -85,8 +86,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Checks that the same files are still at their paths, where other processes find them: a file that only
-    /// this process still has open is no store any more.
+    /// Checks that the same files are still at their paths, where other processes find them: a file
+    /// that only this process still has open is no store any more.
     pub(super) fn is_kept(&self) -> Result<(), SqliteError> {
         for (path, inode) in &self.files {
             let found = present(path)?;
@@ -111,8 +112,8 @@ fn present(path: &Path) -> Result<Metadata, SqliteError> {
     }
 }
 
-/// All files that this process has open. They are not opened to examine them: a process that closes a file loses
-/// all of its locks on it.
+/// All files that this process has open. They are not opened to examine them: a process that closes
+/// a file loses all of its locks on it.
 fn open_files() -> io::Result<BTreeSet<Inode>> {
     let mut open = BTreeSet::new();
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -136,7 +137,8 @@ fn regular(path: &Path) -> Result<Metadata, SqliteError> {
     Err(SqliteError::NotAFile { path: path.to_owned(), what })
 }
 
-/// Refuses a file with two names: it has two write-ahead logs, whose users do not see each other's writes.
+/// Refuses a file with two names: it has two write-ahead logs, whose users do not see each other's
+/// writes.
 fn refuse_other_names(path: &Path, found: &Metadata) -> Result<(), SqliteError> {
     one_link(path, found)?;
     let attributes = match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {

@@ -14,7 +14,8 @@ use crate::Instant;
 use crate::store::Key;
 use crate::store::watches::Watches;
 
-/// How many rows one transaction looks at: they take a fraction of a millisecond besides its commit.
+/// How many rows one transaction looks at: they take a fraction of a millisecond besides its
+/// commit.
 const ROWS: u16 = 256;
 
 const PAGE: &str = "SELECT key FROM elections WHERE key > ?1 ORDER BY key LIMIT ?2";
@@ -41,8 +42,8 @@ pub(super) fn keys(database: &Database, after: &str) -> Result<Listed, SqliteErr
     Ok(listed)
 }
 
-/// Deletes the old ones of the next few rows after that key, if it begins while it is still awaited. The file's place
-/// is checked as for a request.
+/// Deletes the old ones of the next few rows after that key, if it begins while it is still
+/// awaited. The file's place is checked as for a request.
 pub(super) fn purge(
     database: &Database,
     (seen, now): (&mut Watches<Key, Mark>, Instant),

@@ -46,8 +46,8 @@ pub(super) const SELECT_RELEASED: &str = "
 pub(super) const KEEP_PAST: &str = "
     REPLACE INTO past (one, identity, stamp, watched, longest, purged) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
 
-/// The identities in the file as the contract compares them: of this boot, this time namespace and the file as it is
-/// now, or another one.
+/// The identities in the file as the contract compares them: of this boot, this time namespace and
+/// the file as it is now, or another one.
 pub(super) const OURS: u128 = 1;
 const OTHERS: u128 = 0;
 

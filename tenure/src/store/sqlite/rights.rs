@@ -48,8 +48,8 @@ impl fmt::Display for Concern {
     }
 }
 
-/// Warns of each right that is wider than configured. Nothing is changed: an operator may have given it on
-/// purpose.
+/// Warns of each right that is wider than configured. Nothing is changed: an operator may have
+/// given it on purpose.
 pub(super) fn warn(config: &SqliteConfig) {
     for concern in concerns(config) {
         tracing::warn!("{concern}");

@@ -38,8 +38,8 @@ static TABLE: Table = Table {
 
 impl SqliteConfig {
     /// Reads `sqlite:///path/to/file.db`, or with `?share_with_group=true` as
-    /// [`share_with_group`](Self::share_with_group). Special characters are percent-encoded: `%23` for `#`,
-    /// `%3F` for `?`.
+    /// [`share_with_group`](Self::share_with_group). Special characters are percent-encoded: `%23`
+    /// for `#`, `%3F` for `?`.
     ///
     /// # Errors
     /// If the text has another form.

@@ -10,14 +10,17 @@ use super::micros;
 use super::record::{DELETE, DESCRIBE, Election, OURS};
 use crate::store::{Key, Profile, Reply, Request, Shown};
 
-/// The replies of one transaction. A damaged record is an error of its own, which leaves the others as they are.
+/// The replies of one transaction. A damaged record is an error of its own, which leaves the others
+/// as they are.
 pub(super) type Replies = Vec<Result<Reply, SqliteError>>;
 
-/// Carries out one request, or many renewals or looks together, if it begins while they are still awaited.
+/// Carries out one request, or many renewals or looks together, if it begins while they are still
+/// awaited.
 ///
-/// The file's place is checked twice: before, so that nothing is written to a file that no other process sees, and
-/// after the commit. With the second check, all that is acknowledged was committed before the file was replaced,
-/// and so before the next file's first answer: the quarantine there covers it.
+/// The file's place is checked twice: before, so that nothing is written to a file that no other
+/// process sees, and after the commit. With the second check, all that is acknowledged was
+/// committed before the file was replaced, and so before the next file's first answer: the
+/// quarantine there covers it.
 pub(super) fn step(
     database: &Database,
     requests: &[(Key, Request)],
@@ -29,7 +32,8 @@ pub(super) fn step(
     Ok(replies)
 }
 
-/// Looks do not lock the file, unless one of them is the first after a loss and has to stamp the past.
+/// Looks do not lock the file, unless one of them is the first after a loss and has to stamp the
+/// past.
 fn in_transaction(
     database: &Database,
     requests: &[(Key, Request)],
@@ -131,8 +135,8 @@ impl<'a, F: Fn() -> bool> Step<'a, F> {
         }))
     }
 
-    /// A request of the contract on the record that was read. A repeated grant keeps the profile, which may have been
-    /// replaced since.
+    /// A request of the contract on the record that was read. A repeated grant keeps the profile,
+    /// which may have been replaced since.
     pub(super) fn apply(
         &mut self,
         key: &Key,

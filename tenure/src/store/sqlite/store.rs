@@ -15,13 +15,14 @@ use crate::store::{
     Key, Reply, Request, Store, StoreError, StoreTraits, Watched, are_renewals, each_alone,
 };
 
-/// So many renewals take half a millisecond besides their commit, which is one for all of them; looks take less.
+/// So many renewals take half a millisecond besides their commit, which is one for all of them;
+/// looks take less.
 const IN_CALL: usize = 32;
 
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
 ///
-/// The file is opened with the first request, by a thread of the store's own, which ends when the last
-/// clone is dropped. Errors have a [`SqliteError`](super::SqliteError) as their source.
+/// The file is opened with the first request, by a thread of the store's own, which ends when the
+/// last clone is dropped. Errors have a [`SqliteError`](super::SqliteError) as their source.
 #[derive(Clone, Debug)]
 pub struct Sqlite(pub(super) Arc<Worker>);
 

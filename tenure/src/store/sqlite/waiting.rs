@@ -1,13 +1,13 @@
 //! Wake-ups: one poll of the file for all candidates in this process that wait, in all elections.
 //!
-//! SQLite does not notify a process that another one has written the file. But it has a number for the file's
-//! version, which is read from the shared memory and costs next to nothing while nothing has changed. Only after a
-//! change are the records of waiting candidates read. Hints are sent for releases only: candidates know the end of
-//! a lease by time beforehand.
+//! SQLite does not notify a process that another one has written the file. But it has a number for
+//! the file's version, which is read from the shared memory and costs next to nothing while nothing
+//! has changed. Only after a change are the records of waiting candidates read. Hints are sent for
+//! releases only: candidates know the end of a lease by time beforehand.
 //!
-//! A hint can be late by [`POLL_EVERY`]. No release after the beginning of a stream is missed: the first hint of
-//! each stream is sent after the stream was registered here, so that an attempt follows, and a later release is a
-//! new version.
+//! A hint can be late by [`POLL_EVERY`]. No release after the beginning of a stream is missed: the
+//! first hint of each stream is sent after the stream was registered here, so that an attempt
+//! follows, and a later release is a new version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,9 @@
 //! The thread that owns the connection: SQLite's calls block, for as long as a disk takes.
 //!
 //! Requests are carried out one after the other, in the order of their calls. One whose caller has
-//! given up before its turn is not carried out at all. One that was under way then is *unknown*, like
-//! any other; it can be neither stopped nor mistaken for another, so the connection stays. In between, the
-//! thread polls the file for candidates that wait.
+//! given up before its turn is not carried out at all. One that was under way then is *unknown*,
+//! like any other; it can be neither stopped nor mistaken for another, so the connection stays. In
+//! between, the thread polls the file for candidates that wait.
 
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -200,7 +200,8 @@ impl File {
         // For a caller that has given up, the outcome is unknown.
         let _ = answer.send(outcome);
         if has_written {
-            // The lock is free for as long as it was taken: other processes must not miss it between two steps.
+            // The lock is free for as long as it was taken: other processes must not miss it
+            // between two steps.
             thread::sleep(began.elapsed().min(PURGE_PAUSE_MOST));
         }
     }
@@ -227,7 +228,8 @@ impl File {
         }
     }
 
-    /// Closes the file after an error: the next task opens it again, which may be another file without a lease.
+    /// Closes the file after an error: the next task opens it again, which may be another file
+    /// without a lease.
     fn failed(&mut self, error: &SqliteError) {
         if error.leaves_connection_usable() {
             return;

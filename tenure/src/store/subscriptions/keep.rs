@@ -25,7 +25,8 @@ const RETRY_MOST: Duration = Duration::from_secs(5);
 const BEAT_FACTOR: u32 = 3;
 /// The longest time between two heartbeats.
 pub(super) const BEAT_MOST: Duration = Duration::from_secs(60);
-/// The shortest, and the shortest time for an answer: a server that pauses for a moment is not gone.
+/// The shortest, and the shortest time for an answer: a server that pauses for a moment is not
+/// gone.
 const BEAT_LEAST: Duration = Duration::from_secs(1);
 
 /// Runs until nothing is listened to.
@@ -33,7 +34,8 @@ pub(super) fn keep<S: Subscriber>(
     server: Arc<S>,
     task: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
-    // Made now: a runtime that is ending drops a task before its first poll, and the next one has to follow.
+    // Made now: a runtime that is ending drops a task before its first poll, and the next one has
+    // to follow.
     let keeper = Keeper { server, task };
     async move {
         while let Some(live) = keeper.connected().await {
@@ -41,7 +43,8 @@ pub(super) fn keep<S: Subscriber>(
             let beat = keeper.next_beat();
             keeper.serve(OnConnection::new(live, beat)).await;
         }
-        // Here, and not where a subscription ends: what is not needed before it was subscribed to has none.
+        // Here, and not where a subscription ends: what is not needed before it was subscribed to
+        // has none.
         keeper.server.unneeded();
     }
 }

@@ -203,8 +203,8 @@ impl<T: Clone> Table<T> {
         batch
     }
 
-    /// Hints the elections that the server has subscribed to: to all who watch them, or, if it had done so before,
-    /// to those who are new.
+    /// Hints the elections that the server has subscribed to: to all who watch them, or, if it had
+    /// done so before, to those who are new.
     pub(super) fn subscribed(&self, topics: &[Topic], is_new: bool) {
         let mut state = self.state();
         for topic in topics {

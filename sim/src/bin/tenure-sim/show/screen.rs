@@ -14,7 +14,8 @@ use super::{failure, heads, numbers, seeds, verdict};
 /// How many things of a kind that is missing are named.
 const NAMED: usize = 3;
 
-/// The verdicts, the figures that say how much they rest on, the failed runs, and the commands that show more.
+/// The verdicts, the figures that say how much they rest on, the failed runs, and the commands that
+/// show more.
 ///
 /// No run with real servers can be repeated, so the last events of a failed one are shown here.
 pub(crate) fn screen(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {

@@ -82,8 +82,8 @@ struct Relative {
     ratio: String,
 }
 
-/// Measures one thread and many threads in turn, because the load of a shared machine varies: the median round of one
-/// thread, and the median ratio.
+/// Measures one thread and many threads in turn, because the load of a shared machine varies: the
+/// median round of one thread, and the median ratio.
 fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pace, Relative)> {
     let rounds: io::Result<Vec<(Pace, Pace)>> =
         (0..ROUNDS).map(|_| Ok((measured(1, plan)?, measured(cores, plan)?))).collect();

@@ -12,8 +12,8 @@ use super::{NODES, healthy};
 
 const ROUNDS: usize = 7;
 
-/// Measures five candidates at default settings without faults, and an empty simulation with the same number of
-/// machines, in turn.
+/// Measures five candidates at default settings without faults, and an empty simulation with the
+/// same number of machines, in turn.
 pub(super) fn compare(out: &mut impl Write) -> io::Result<()> {
     let plan = Plan { calm_from_ms: 30_000, ..healthy(1) };
     let mut pairs = Vec::new();

@@ -1,8 +1,9 @@
-//! A row of PostgreSQL with a holder and an expiry that only a cleanup job deletes, as in nest-leader-election.
+//! A row of PostgreSQL with a holder and an expiry that only a cleanup job deletes, as in
+//! nest-leader-election.
 //!
-//! One statement inserts the row or, if the caller holds it, moves its expiry. An expired row blocks every other
-//! candidate until a candidate's cleanup job deletes it, five seconds after its expiry at the earliest. The expiry is
-//! fixed at 15 s, whatever lease is configured.
+//! One statement inserts the row or, if the caller holds it, moves its expiry. An expired row
+//! blocks every other candidate until a candidate's cleanup job deletes it, five seconds after its
+//! expiry at the earliest. The expiry is fixed at 15 s, whatever lease is configured.
 
 use std::time::Duration;
 

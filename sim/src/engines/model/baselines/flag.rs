@@ -1,7 +1,7 @@
 //! A candidate whose leadership is a flag that the last reply has set.
 //!
-//! It requests the lease, and leads from the reply that grants it to the reply that refuses it. It has no deadline:
-//! while no reply arrives, it continues to answer "I lead".
+//! It requests the lease, and leads from the reply that grants it to the reply that refuses it. It
+//! has no deadline: while no reply arrives, it continues to answer "I lead".
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;

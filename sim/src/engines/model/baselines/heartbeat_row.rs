@@ -1,8 +1,9 @@
-//! A row of PostgreSQL with a holder, a term and the time of the last heartbeat, as in drift's "leader-election"
-//! recipe. A candidate takes the row over if the heartbeat is older than the TTL, and deletes it on stepping down.
+//! A row of PostgreSQL with a holder, a term and the time of the last heartbeat, as in drift's
+//! "leader-election" recipe. A candidate takes the row over if the heartbeat is older than the TTL,
+//! and deletes it on stepping down.
 //!
-//! The row's term is meant for fencing, but can't be used for it: the term of a row that was deleted restarts at 1, and
-//! no caller ever sees it.
+//! The row's term is meant for fencing, but can't be used for it: the term of a row that was
+//! deleted restarts at 1, and no caller ever sees it.
 
 use tenure_core::{Config, Instant};
 

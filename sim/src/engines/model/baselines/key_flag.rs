@@ -1,9 +1,11 @@
-//! A key of Redis: set with an expiry if there is none, renewed and deleted by scripts that compare the holder first.
-//! Zyno's `LeaderService` and svelte-adapter-uws-extensions' `createLeader` do this.
+//! A key of Redis: set with an expiry if there is none, renewed and deleted by scripts that compare
+//! the holder first. Zyno's `LeaderService` and svelte-adapter-uws-extensions' `createLeader` do
+//! this.
 //!
-//! The two differ in their timers. Zyno retries some time after a refusal, and renews at a separate interval;
-//! svelte-adapter-uws-extensions has one interval for both, in which no tick overtakes another. So after a late grant
-//! the first leads for a whole interval longer, the second for a round trip.
+//! The two differ in their timers. Zyno retries some time after a refusal, and renews at a separate
+//! interval; svelte-adapter-uws-extensions has one interval for both, in which no tick overtakes
+//! another. So after a late grant the first leads for a whole interval longer, the second for a
+//! round trip.
 
 use std::marker::PhantomData;
 use std::time::Duration;

@@ -9,8 +9,8 @@ pub(crate) enum Timer {
     AfterReply(Duration),
     /// A fixed interval, whether answered or not: `setInterval`.
     Every(Duration),
-    /// A fixed interval, but a request that falls due while another is in flight waits for its reply: `setInterval`
-    /// with a chain of promises.
+    /// A fixed interval, but a request that falls due while another is in flight waits for its
+    /// reply: `setInterval` with a chain of promises.
     Queued(Duration),
 }
 
@@ -25,11 +25,13 @@ pub(crate) struct Pace {
     pub(super) jitter: Duration,
     /// The interval of every candidate's cleanup at the store, if it has one.
     pub(super) tidies: Option<Duration>,
-    /// The time for which the client library repeats a refused request before it reports the refusal.
+    /// The time for which the client library repeats a refused request before it reports the
+    /// refusal.
     pub(super) patience: Duration,
     /// Whether it leads until its release is answered.
     pub(super) leads_until_released: bool,
-    /// Whether its lock ends with its connection, and it notices when the connection is opened again.
+    /// Whether its lock ends with its connection, and it notices when the connection is opened
+    /// again.
     pub(super) is_of_a_connection: bool,
 }
 

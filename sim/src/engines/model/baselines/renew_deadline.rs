@@ -1,13 +1,15 @@
-//! A record with a version that the store compares on every write, and time that only the candidates count, as in
-//! client-go's `leaderelection` with a Kubernetes `Lease`.
+//! A record with a version that the store compares on every write, and time that only the
+//! candidates count, as in client-go's `leaderelection` with a Kubernetes `Lease`.
 //!
-//! A candidate treats the lease as expired once it has not seen the record change for the lease's duration, by its own
-//! clock. A leader gives up once no renewal has succeeded for the renew deadline. That deadline is shorter than the
-//! lease, but it is counted from the last success's reply and not from its request, and a timer enforces it. So it
-//! leads too long if a renewal is answered late, or if the process is paused.
+//! A candidate treats the lease as expired once it has not seen the record change for the lease's
+//! duration, by its own clock. A leader gives up once no renewal has succeeded for the renew
+//! deadline. That deadline is shorter than the lease, but it is counted from the last success's
+//! reply and not from its request, and a timer enforces it. So it leads too long if a renewal is
+//! answered late, or if the process is paused.
 //!
-//! Favourable to it: the lead ends here when the candidate sees another holder's record, but client-go cancels the
-//! leader's context only at the deadline. Here it also releases the lease on leaving, which is not its default.
+//! Favourable to it: the lead ends here when the candidate sees another holder's record, but
+//! client-go cancels the leader's context only at the deadline. Here it also releases the lease on
+//! leaving, which is not its default.
 
 use std::collections::VecDeque;
 use std::time::Duration;

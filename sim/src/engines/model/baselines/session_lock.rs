@@ -1,9 +1,10 @@
-//! An advisory lock of a PostgreSQL session, which every candidate polls for, as in `@platformatic/leader`.
+//! An advisory lock of a PostgreSQL session, which every candidate polls for, as in
+//! `@platformatic/leader`.
 //!
-//! The lock has no expiry: the server frees it when it notices that the connection is closed. The connection of a
-//! crashed process is closed at once; a machine without power closes none. A leader that is cut off keeps the lock
-//! until the server ends its session: [`SessionLock`] models a server that never does, [`EndedSession`] one that does
-//! at the moment of the cut.
+//! The lock has no expiry: the server frees it when it notices that the connection is closed. The
+//! connection of a crashed process is closed at once; a machine without power closes none. A leader
+//! that is cut off keeps the lock until the server ends its session: [`SessionLock`] models a
+//! server that never does, [`EndedSession`] one that does at the moment of the cut.
 
 use tenure_core::Config;
 
@@ -12,7 +13,8 @@ use super::model::{Ask, Model, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
 
-/// The lock of a server. `ENDS_SESSIONS` is whether it ends the sessions of candidates that are cut off.
+/// The lock of a server. `ENDS_SESSIONS` is whether it ends the sessions of candidates that are cut
+/// off.
 #[derive(Clone, Debug)]
 pub(crate) struct Lock<const ENDS_SESSIONS: bool>;
 

@@ -1,9 +1,9 @@
 //! A driver's calls wait in the driver, and not in front of the store.
 //!
-//! **Theorem.** A process has no more calls in flight than [`TIMES`] the least window, and those that the store carries
-//! out within a round trip and the delay that the window may add, at its highest rate. (The window follows a moving
-//! average of the delay, and so comes late.) Elections that the store does not answer come on top: they must not hold
-//! back the others.
+//! **Theorem.** A process has no more calls in flight than [`TIMES`] the least window, and those
+//! that the store carries out within a round trip and the delay that the window may add, at its
+//! highest rate. (The window follows a moving average of the delay, and so comes late.) Elections
+//! that the store does not answer come on top: they must not hold back the others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

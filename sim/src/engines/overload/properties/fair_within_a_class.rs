@@ -1,8 +1,8 @@
 //! No election waits much longer than others that want the same.
 //!
-//! **Theorem.** The candidates of a process send their first acquires in the order in which they joined. And while the
-//! store is too slow for its leaders, no renewal is later than [`TIMES`] the mean, or than a request timeout if that
-//! is more.
+//! **Theorem.** The candidates of a process send their first acquires in the order in which they
+//! joined. And while the store is too slow for its leaders, no renewal is later than [`TIMES`] the
+//! mean, or than a request timeout if that is more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

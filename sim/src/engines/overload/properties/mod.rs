@@ -1,7 +1,7 @@
 //! What must hold when a store is slower than its elections need.
 //!
-//! The properties of this folder judge the events of all elections together. Each election by itself is judged by some
-//! of those that judge every run.
+//! The properties of this folder judge the events of all elections together. Each election by
+//! itself is judged by some of those that judge every run.
 
 mod bounded_window;
 mod fair_within_a_class;
@@ -29,7 +29,8 @@ const OF_AN_ELECTION: [PropertyName; 3] = [
     PropertyName::ONE_STEP_DOWN_PER_ELECTION,
 ];
 
-/// So many calls keep any store busy, and a process may always have as many in flight: the driver's `LEAST`.
+/// So many calls keep any store busy, and a process may always have as many in flight: the driver's
+/// `LEAST`.
 const LEAST: u64 = 8;
 
 /// The names of all properties.
@@ -125,7 +126,8 @@ fn most(steps: impl Iterator<Item = isize>) -> usize {
     usize::try_from(sums.max().unwrap_or(0)).unwrap_or(0)
 }
 
-/// The calls under way, and how many of their requests have not ended. All requests of a call have its number.
+/// The calls under way, and how many of their requests have not ended. All requests of a call have
+/// its number.
 #[derive(Debug, Default)]
 struct Calls(BTreeMap<u64, u32>);
 

@@ -1,9 +1,10 @@
 //! Overload costs leads that are not gained, and none that are held.
 //!
-//! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since the claim began: if the
-//! renewals that it can carry out within a claim's validity are fewer than the leaders, a tenth more for requests that
-//! were given up, an acquire for each standby candidate, and what a store that pauses has to make up for: a process asks
-//! on, with [`LEAST`] calls in each request timeout at most.
+//! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since
+//! the claim began: if the renewals that it can carry out within a claim's validity are fewer than
+//! the leaders, a tenth more for requests that were given up, an acquire for each standby
+//! candidate, and what a store that pauses has to make up for: a process asks on, with [`LEAST`]
+//! calls in each request timeout at most.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,8 +10,9 @@ use crate::trace::{Answer, Asked, Event, Who};
 
 /// The leases that candidates hold, and when each asks for its renewal at the latest.
 ///
-/// The driver may ask up to an interval earlier, to spread the renewals. A renewal that was given up is due again after
-/// the longest delay between attempts. A lease whose claim has ended is not renewed.
+/// The driver may ask up to an interval earlier, to spread the renewals. A renewal that was given
+/// up is due again after the longest delay between attempts. A lease whose claim has ended is not
+/// renewed.
 #[derive(Debug)]
 pub(super) struct Renewals {
     renew_interval: Duration,
@@ -101,7 +102,8 @@ impl Renewals {
         self.leases.remove(&who);
     }
 
-    /// The renewals of a process that were due before that time, and are still to be sent; and when.
+    /// The renewals of a process that were due before that time, and are still to be sent; and
+    /// when.
     pub(super) fn late(
         &self,
         of: usize,

@@ -1,8 +1,9 @@
 //! No acquire leaves while a renewal of the same driver waits.
 //!
-//! **Theorem.** When a process sends an acquire, none of its renewals has been due for longer than [`LATE`] without having
-//! been sent: a lease that others may still get is worth less than one that is held. Elections that the store does
-//! not answer wait for each other only, in a window of their own.
+//! **Theorem.** When a process sends an acquire, none of its renewals has been due for longer than
+//! [`LATE`] without having been sent: a lease that others may still get is worth less than one that
+//! is held. Elections that the store does not answer wait for each other only, in a window of their
+//! own.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Renewals that were bunched are spread again.
 //!
-//! **Theorem.** In a healthy phase, from two intervals after its beginning on, no second has more than twice the mean number
-//! of renewals. Right after a pause no second has more than that and the few that may leave at once, without those whose
-//! claims end before two slow attempts could.
+//! **Theorem.** In a healthy phase, from two intervals after its beginning on, no second has more
+//! than twice the mean number of renewals. Right after a pause no second has more than that and the
+//! few that may leave at once, without those whose claims end before two slow attempts could.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -36,8 +36,8 @@ use crate::engines::node::Recording;
 use process::Process;
 use runtime::NodeRuntime;
 
-/// Runs one candidate, as the engine's orders on standard input say, until that ends. Does not return unless the brief
-/// on the first line can't be followed.
+/// Runs one candidate, as the engine's orders on standard input say, until that ends. Does not
+/// return unless the brief on the first line can't be followed.
 ///
 /// # Errors
 /// The reason why not.

@@ -1,4 +1,5 @@
-//! What all parts of a candidate's process share: its clock, its reports, and the points at which it waits.
+//! What all parts of a candidate's process share: its clock, its reports, and the points at which
+//! it waits.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -57,8 +58,9 @@ impl NodeProcess for Process {
         self.record(event);
     }
 
-    /// Stops at a point until the engine lets it pass; it may pause the process there. The thread is blocked: what follows
-    /// the point is carried out next, whatever else the process learns meanwhile.
+    /// Stops at a point until the engine lets it pass; it may pause the process there. The thread
+    /// is blocked: what follows the point is carried out next, whatever else the process learns
+    /// meanwhile.
     fn stops_at(&self, point: Point, of: Option<Asking>) {
         if !self.points.contains(&point) {
             return;
@@ -104,7 +106,8 @@ impl Process {
         question(lock(&self.candidate).as_ref())
     }
 
-    /// Records that the candidate is asked to resign, and begins to: in between, `is_leader()` is not sampled.
+    /// Records that the candidate is asked to resign, and begins to: in between, `is_leader()` is
+    /// not sampled.
     pub(super) async fn resigns<T>(
         &self,
         hold_off: Option<u64>,

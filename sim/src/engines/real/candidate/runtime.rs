@@ -14,8 +14,9 @@ use super::process::Process;
 use crate::engines::real::protocol::{Place, Route};
 use crate::plan::{FaultKind, SimTime};
 
-/// The shipped runtime. Its clock counts from the beginning of the run, with the node's offset, rate and steps, and its
-/// connections lead through the node's network, also those to servers that other servers have named.
+/// The shipped runtime. Its clock counts from the beginning of the run, with the node's offset,
+/// rate and steps, and its connections lead through the node's network, also those to servers that
+/// other servers have named.
 pub(super) struct NodeRuntime {
     process: Arc<Process>,
     routes: Vec<Route>,

@@ -1,10 +1,13 @@
 //! A thread that asks `is_leader()` every millisecond.
 //!
-//! Its reports err on the side of the candidate, so that two leads that overlap in them did overlap:
+//! Its reports err on the side of the candidate, so that two leads that overlap in them did
+//! overlap:
 //!
 //! - A lead begins after the first answer that it does, and ends before the last one.
-//! - An answer counts only if it was given within [`QUICK`]: the times before and after it are then those of the answer.
-//! - An answer without a tenure counts for the last one, if it is given twice: the end of a tenure may come in between.
+//! - An answer counts only if it was given within [`QUICK`]: the times before and after it are then
+//!   those of the answer.
+//! - An answer without a tenure counts for the last one, if it is given twice: the end of a tenure
+//!   may come in between.
 //! - A lead is reported once it was seen twice. In between it lasted: no tenure begins again.
 
 use std::io;
@@ -63,7 +66,8 @@ fn next(process: &Process, lead: Option<Lead>) -> Option<Lead> {
         let (is_leader, mut token_of) = (leads(), None);
         if is_leader {
             token_of = token();
-            // An answer that no tenure stands behind, twice in a row: the tenure that it last led in seems to go on.
+            // An answer that no tenure stands behind, twice in a row: the tenure that it last led
+            // in seems to go on.
             if token_of.is_none() && leads() && token().is_none() {
                 token_of = lead.map(|lead| lead.token);
             }

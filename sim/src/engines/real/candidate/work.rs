@@ -69,8 +69,8 @@ impl node::Resource<Process> for Writer {
         let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
         let written = Written { who, token: token.get(), number, checked };
         let process = Arc::clone(process);
-        // In a task of its own: once checked, a write is carried out, whatever becomes of the work. A process that is
-        // paused in between carries it out when it resumes.
+        // In a task of its own: once checked, a write is carried out, whatever becomes of the work.
+        // A process that is paused in between carries it out when it resumes.
         let write = tokio::spawn(async move {
             process.stops_at(Point::Guard, None);
             // Only the account of the server shows what was written.

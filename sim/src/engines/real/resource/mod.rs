@@ -1,9 +1,11 @@
-//! The resource that leaders write to: a server or a file of its own, which no fault strikes. It is of the same kind as
-//! the store, where a fence for that kind is shipped, and Redis for leases in etcd.
+//! The resource that leaders write to: a server or a file of its own, which no fault strikes. It is
+//! of the same kind as the store, where a fence for that kind is shipped, and Redis for leases in
+//! etcd.
 //!
-//! It stands for two: one refuses writes by the shipped fence, the other accepts all. A write that the fence accepts is
-//! at once one to both; a refused one is repeated without the fence. The server keeps an account of them, in order and
-//! with its own times: the times at which candidates learn of it do not matter.
+//! It stands for two: one refuses writes by the shipped fence, the other accepts all. A write that
+//! the fence accepts is at once one to both; a refused one is repeated without the fence. The
+//! server keeps an account of them, in order and with its own times: the times at which candidates
+//! learn of it do not matter.
 
 mod postgres;
 mod redis;

@@ -18,7 +18,8 @@ pub(in super::super) struct Resource {
     taken_over: Option<TakenOver>,
 }
 
-/// A paused leader keeps the next one waiting for at most that long, as the fence's documentation advises.
+/// A paused leader keeps the next one waiting for at most that long, as the fence's documentation
+/// advises.
 pub(super) const SETTINGS: [&str; 1] = ["idle_in_transaction_session_timeout=1s"];
 
 pub(super) fn schema() -> String {

@@ -1,7 +1,7 @@
 //! A table in a SQLite file.
 //!
-//! The clock is read under the lock of the transaction that writes, by the process that writes: the entries' times are in
-//! their order.
+//! The clock is read under the lock of the transaction that writes, by the process that writes: the
+//! entries' times are in their order.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

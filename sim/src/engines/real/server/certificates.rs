@@ -1,6 +1,7 @@
 //! The certificate of the store's server, in plans in which it expires.
 //!
-//! Candidates reach the server encrypted, and verify its certificate. The engine itself reaches it unencrypted.
+//! Candidates reach the server encrypted, and verify its certificate. The engine itself reaches it
+//! unencrypted.
 
 use std::fs;
 use std::io;
@@ -55,7 +56,8 @@ impl Certificates {
         &self.certificate.key
     }
 
-    /// The file has that certificate from now on. A reader gets the whole of the old one or of the new one.
+    /// The file has that certificate from now on. A reader gets the whole of the old one or of the
+    /// new one.
     pub(super) fn writes(&self, shown: Shown) -> Result<(), ServerError> {
         let new = self.folder.path().join("new");
         let written = fs::write(&new, self.certificate(shown));

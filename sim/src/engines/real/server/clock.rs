@@ -36,8 +36,8 @@ impl Clock {
         self.own().map_or_else(wall_clock, |own| own.course().reading_at(boot_clock()) / 1_000)
     }
 
-    /// Puts the clock forward, or back if negative, and asks the server for the time, in microseconds. Returns whether it
-    /// is another one than before.
+    /// Puts the clock forward, or back if negative, and asks the server for the time, in
+    /// microseconds. Returns whether it is another one than before.
     pub(super) fn step(
         &mut self,
         by_ms: i64,

@@ -1,6 +1,7 @@
 //! An etcd cluster of one or more members, observed by a watch at each of them.
 //!
-//! Acts take at most one member away at a time: the others are a majority, and candidates find them.
+//! Acts take at most one member away at a time: the others are a majority, and candidates find
+//! them.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -96,7 +97,8 @@ impl Observed {
         members.filter(|(number, _)| !is_away(*number)).try_for_each(|(_, member)| signal(member))
     }
 
-    /// Kills the member that serves most candidates. Returns whether they have lost connections by that.
+    /// Kills the member that serves most candidates. Returns whether they have lost connections by
+    /// that.
     fn kills_a_member(&mut self) -> Result<bool, ServerError> {
         let open = |number: &usize| self.gates.get(*number).map_or(0, Proxy::open);
         let served = (0..self.cluster.size()).max_by_key(open).unwrap_or(0);

@@ -1,8 +1,9 @@
 //! A Kubernetes API server with its etcd, observed by a watch at the etcd.
 //!
-//! A stall takes either of them, by turns: a paused API server answers nothing, and one whose etcd is paused answers with
-//! errors, late. A backup that is restored was made before there were elections. Under a server that runs on, Leases are
-//! deleted, or that backup is restored, by turns. The plan's seed says what comes first.
+//! A stall takes either of them, by turns: a paused API server answers nothing, and one whose etcd
+//! is paused answers with errors, late. A backup that is restored was made before there were
+//! elections. Under a server that runs on, Leases are deleted, or that backup is restored, by
+//! turns. The plan's seed says what comes first.
 
 use serde_json::{Value, json};
 use tenure_servers::{EtcdSnapshot, KubeApiServer, ServerError};

@@ -1,8 +1,8 @@
-//! The store's servers or its file, and the thread that stops, starts and observes them: that takes from milliseconds to
-//! seconds, and the run goes on meanwhile.
+//! The store's servers or its file, and the thread that stops, starts and observes them: that takes
+//! from milliseconds to seconds, and the run goes on meanwhile.
 //!
-//! Candidates reach each server by a gate. It is shut from the moment at which the server is killed until the next one is
-//! observed, so that no request is carried out unseen.
+//! Candidates reach each server by a gate. It is shut from the moment at which the server is killed
+//! until the next one is observed, so that no request is carried out unseen.
 
 mod certificates;
 mod clock;
@@ -76,16 +76,19 @@ trait Observed: Send {
     /// Takes it away at once.
     fn crash(&mut self) -> Result<(), ServerError>;
 
-    /// Brings it back, with its data or without any. Returns whether a record of the election was lost.
+    /// Brings it back, with its data or without any. Returns whether a record of the election was
+    /// lost.
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError>;
 
-    /// Takes the primary away, whose replica has lagged that far behind, and waits until the replica is promoted. Returns
-    /// when the primary was taken away; `None` if there was no replica.
+    /// Takes the primary away, whose replica has lagged that far behind, and waits until the
+    /// replica is promoted. Returns when the primary was taken away; `None` if there was no
+    /// replica.
     fn fails_over(&mut self, _lag: Duration) -> Result<Option<u64>, ServerError> {
         Ok(None)
     }
 
-    /// Reads what is still to be read of a primary that was taken away. Candidates reach the next one already.
+    /// Reads what is still to be read of a primary that was taken away. Candidates reach the next
+    /// one already.
     fn settles(&mut self) -> Result<(), ServerError> {
         Ok(())
     }
@@ -95,13 +98,15 @@ trait Observed: Send {
         Ok(())
     }
 
-    /// Puts the clock of the server forward, or back if negative. It answers, no request is on its way to it, and none is
-    /// sent to it meanwhile. Returns whether its clock shows another time then.
+    /// Puts the clock of the server forward, or back if negative. It answers, no request is on its
+    /// way to it, and none is sent to it meanwhile. Returns whether its clock shows another time
+    /// then.
     fn steps_clock(&mut self, _by_ms: i64) -> Result<bool, ServerError> {
         Ok(false)
     }
 
-    /// An act begins at the server, which answers. Returns what it has led to, as far as that is known at once.
+    /// An act begins at the server, which answers. Returns what it has led to, as far as that is
+    /// known at once.
     fn begins(&mut self, _: Act) -> Result<Done, ServerError> {
         Ok(Done::default())
     }
@@ -130,8 +135,8 @@ pub(super) struct StoreServer {
 }
 
 impl StoreServer {
-    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted, and candidates encrypt
-    /// their connections only if a certificate will expire.
+    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted,
+    /// and candidates encrypt their connections only if a certificate will expire.
     pub(super) async fn start(
         target: Target,
         plan: &Plan,
@@ -162,7 +167,8 @@ impl StoreServer {
                 if matches!(order, ServerOrder::StepClock { .. }) {
                     own.iter().for_each(|gate| gate.set_requests(Flow::Forward));
                 }
-                // A server that is down stays shut: what candidates do is shown only once its record was read.
+                // A server that is down stays shut: what candidates do is shown only once its
+                // record was read.
                 let opens = match order {
                     ServerOrder::Start { .. } => true,
                     ServerOrder::FailOver { .. } => done.had_effect,

@@ -43,8 +43,8 @@ pub(in super::super) struct ServerReport {
     pub(in super::super) order: ServerOrder,
     /// When it was done, by the boot clock.
     pub(in super::super) at: u64,
-    /// Whether a record of the election was lost, a replica was promoted, the clock shows another time, or an act was
-    /// felt.
+    /// Whether a record of the election was lost, a replica was promoted, the clock shows another
+    /// time, or an act was felt.
     pub(in super::super) had_effect: bool,
     pub(in super::super) moved: Option<Moved>,
 }
@@ -63,7 +63,8 @@ pub(super) struct Done {
 pub(in super::super) struct Moved {
     /// Its number.
     pub(in super::super) server: u32,
-    /// When it has stamped the past that it has, by the boot clock, if no other server has stamped it since.
+    /// When it has stamped the past that it has, by the boot clock, if no other server has stamped
+    /// it since.
     pub(in super::super) stamped_at: Option<u64>,
 }
 
@@ -77,7 +78,8 @@ impl Done {
 pub(super) struct Server {
     pub(super) observed: Box<dyn Observed>,
     state: State,
-    /// Whether what was taken away comes back as soon as the server answers: a replica can't copy or follow a silent one.
+    /// Whether what was taken away comes back as soon as the server answers: a replica can't copy
+    /// or follow a silent one.
     rejoins: bool,
 }
 

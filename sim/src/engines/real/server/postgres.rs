@@ -1,7 +1,9 @@
-//! A PostgreSQL server, observed by triggers on the lease table, with an asynchronous replica if one will be promoted.
+//! A PostgreSQL server, observed by triggers on the lease table, with an asynchronous replica if
+//! one will be promoted.
 //!
-//! Nothing promotes it but an order. Candidates know one address, which leads to the new primary then, as a virtual address
-//! does. The entries of the triggers are replicated too: what the replica lacks of them was lost.
+//! Nothing promotes it but an order. Candidates know one address, which leads to the new primary
+//! then, as a virtual address does. The entries of the triggers are replicated too: what the
+//! replica lacks of them was lost.
 
 mod acts;
 
@@ -27,7 +29,8 @@ const FOLLOWERS: &str = "SELECT count(*) FROM pg_stat_replication WHERE state = 
 /// The connections to replicas end.
 const CUT_OFF: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_replication";
 
-/// No request changes a row until this session ends. Another lock may be in the way, which outlasts this wait.
+/// No request changes a row until this session ends. Another lock may be in the way, which outlasts
+/// this wait.
 const KEEP_OUT: &str =
     "BEGIN; SET LOCAL lock_timeout = '500ms'; LOCK TABLE tenure.leases IN EXCLUSIVE MODE";
 /// Requests that have read the clock and not ended.
@@ -42,7 +45,8 @@ pub(super) struct Observed {
     /// Whether the primary should have a replica, and the one that it has.
     fails_over: bool,
     replica: Option<PostgresServer>,
-    /// The primary that was taken away, whose table is not read yet, and what its replica had of it.
+    /// The primary that was taken away, whose table is not read yet, and what its replica had of
+    /// it.
     old: Option<(PostgresServer, Promoted)>,
     table: Table,
     acts: Acts,
@@ -73,8 +77,8 @@ impl Observed {
         self.server.port()
     }
 
-    /// The primary has a replica, if it should. One that can't be started in time is left out: failovers that come later
-    /// have no effect, which is counted.
+    /// The primary has a replica, if it should. One that can't be started in time is left out:
+    /// failovers that come later have no effect, which is counted.
     fn is_followed(&mut self) -> Result<(), ServerError> {
         if !self.fails_over || self.replica.is_some() {
             return Ok(());
@@ -173,7 +177,8 @@ impl super::Observed for Observed {
         if self.server.pid().is_none() { Ok(()) } else { self.is_followed() }
     }
 
-    /// Without the lock, or while a request waits for another one, the clock stays as it is: that is no effect, and counted.
+    /// Without the lock, or while a request waits for another one, the clock stays as it is: that
+    /// is no effect, and counted.
     fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
         let Self { server, clock, table, .. } = self;
         let mut session = server.session()?;

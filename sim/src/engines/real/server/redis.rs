@@ -79,7 +79,8 @@ impl super::Observed for Observed {
 
     fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
         let Self { server, clock, monitor, .. } = self;
-        // The server may have answered one request before others that had arrived earlier; the second time there are none.
+        // The server may have answered one request before others that had arrived earlier; the
+        // second time there are none.
         monitor.shows_all(server)?;
         monitor.shows_all(server)?;
         let is_set = clock.step(by_ms, |_| time(server))?;

@@ -1,9 +1,10 @@
-//! Several Redis servers, of which one is the primary of the election: by sentinels, or in a cluster. Each is observed by
-//! its MONITOR stream.
+//! Several Redis servers, of which one is the primary of the election: by sentinels, or in a
+//! cluster. Each is observed by its MONITOR stream.
 //!
-//! Sentinels end that stream when they promote a replica. So candidates can't reach a replica before it is promoted and
-//! observed again, and no replica is promoted but on order: a primary that is silent on a busy machine stays one, and so
-//! does one that has just started again, to which not every sentinel has a connection yet.
+//! Sentinels end that stream when they promote a replica. So candidates can't reach a replica
+//! before it is promoted and observed again, and no replica is promoted but on order: a primary
+//! that is silent on a busy machine stays one, and so does one that has just started again, to
+//! which not every sentinel has a connection yet.
 
 mod servers;
 mod slot;
@@ -27,7 +28,8 @@ use split::Split;
 
 /// The number of sentinels. Candidates are told of them alone.
 pub(in super::super) const SENTINELS: usize = 3;
-/// Three primaries are the fewest that can replace one of them. Those that keep the election in turn have a replica.
+/// Three primaries are the fewest that can replace one of them. Those that keep the election in
+/// turn have a replica.
 const PRIMARIES: usize = 3;
 const REPLICAS: usize = 2;
 
@@ -134,8 +136,8 @@ impl Observed {
         self.gates.get(self.servers.gate(number))
     }
 
-    /// Kills the primary. What it has answered was shown before: no candidate is answered any more, and the stream is read
-    /// up to here.
+    /// Kills the primary. What it has answered was shown before: no candidate is answered any more,
+    /// and the stream is read up to here.
     fn kill_primary(&mut self) -> Result<(), ServerError> {
         let keeper = self.shard.keeper();
         if let Some(gate) = self.gate(keeper) {
@@ -149,8 +151,9 @@ impl Observed {
         Ok(())
     }
 
-    /// A server follows the primary, and starts again if it was killed. One that does not in time is killed, and the primary
-    /// stays alone: failovers that come later have no effect, which is counted.
+    /// A server follows the primary, and starts again if it was killed. One that does not in time
+    /// is killed, and the primary stays alone: failovers that come later have no effect, which is
+    /// counted.
     fn follows(&mut self, which: usize) -> Result<(), ServerError> {
         match self.starts_to_follow(which) {
             Err(ServerError::Protocol { .. }) => {

@@ -1,8 +1,8 @@
 //! A SQLite file, observed by triggers on its tables.
 //!
-//! There is no server. An operator does to the file what else happens to a server: locks it, moves its folder away and
-//! back, puts a new one in its place, or deletes what SQLite keeps beside it. Each of these is one step: a move of a
-//! folder, or a transaction. Another program fills the disk.
+//! There is no server. An operator does to the file what else happens to a server: locks it, moves
+//! its folder away and back, puts a new one in its place, or deletes what SQLite keeps beside it.
+//! Each of these is one step: a move of a folder, or a transaction. Another program fills the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ const LOCKED_WITHIN: Duration = Duration::from_millis(500);
 const COPIES_MOST: u32 = 20;
 
 pub(super) struct Observed {
-    /// The file system of the folder, if the plan fills it. It is unmounted before the folder is deleted.
+    /// The file system of the folder, if the plan fills it. It is unmounted before the folder is
+    /// deleted.
     disk: Option<Disk>,
     folder: TempDir,
     /// The wall clock of all candidates.
@@ -60,8 +61,9 @@ impl Observed {
         self.folder.path().join("home")
     }
 
-    /// Copies the log into the file, and deletes it, with the shared memory beside it. Returns whether it has: nothing is
-    /// deleted if candidates keep writing to the log, or if the file has no space for it.
+    /// Copies the log into the file, and deletes it, with the shared memory beside it. Returns
+    /// whether it has: nothing is deleted if candidates keep writing to the log, or if the file has
+    /// no space for it.
     fn deletes_log(&mut self) -> Result<bool, ServerError> {
         let file = self.file();
         let operator = Connection::open(&file).map_err(failed)?;
@@ -72,7 +74,8 @@ impl Observed {
                 Err(_) if self.is_full() => return Ok(false),
                 is_busy => is_busy.map_err(failed)?,
             };
-            // Nobody writes from here on. Another process may have written since the log was copied.
+            // Nobody writes from here on. Another process may have written since the log was
+            // copied.
             if is_busy || operator.execute_batch("BEGIN IMMEDIATE").is_err() {
                 continue;
             }
@@ -173,7 +176,8 @@ impl super::Observed for Observed {
         Ok(lost_a_record)
     }
 
-    /// While no candidate writes. If one keeps the lock, the clock stays as it is: that is no effect, and counted.
+    /// While no candidate writes. If one keeps the lock, the clock stays as it is: that is no
+    /// effect, and counted.
     fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
         let file = self.file();
         let operator = Connection::open(&file).map_err(failed)?;

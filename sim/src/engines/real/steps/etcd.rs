@@ -1,9 +1,10 @@
 //! The steps of an etcd cluster, from a [watch](super::watch) on the keys of the election.
 //!
-//! It shows the record, its lease's key and the past: grants, releases, ends of leases and stamps, in the order in
-//! which they happened, and neither renewals nor refusals. Where a candidate had the answer sooner than the change has
-//! arrived, the change is as old as that, and no change is younger than the one after it. A lease that the server has
-//! ended ended when its key was deleted; the end of any other is not known.
+//! It shows the record, its lease's key and the past: grants, releases, ends of leases and stamps,
+//! in the order in which they happened, and neither renewals nor refusals. Where a candidate had
+//! the answer sooner than the change has arrived, the change is as old as that, and no change is
+//! younger than the one after it. A lease that the server has ended ended when its key was deleted;
+//! the end of any other is not known.
 
 mod key;
 

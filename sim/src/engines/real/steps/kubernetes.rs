@@ -1,9 +1,10 @@
-//! The steps of an API server, from a [watch](super::watch) on the objects in its etcd, which it writes as JSON.
+//! The steps of an API server, from a [watch](super::watch) on the objects in its etcd, which it
+//! writes as JSON.
 //!
-//! The watch shows each change of the election's Lease, in the order in which they happened, and neither looks nor refusals.
-//! Where a candidate had its answer sooner than the change has arrived, the change is as old as that, and no change is
-//! younger than the one after it. A mark is as old as the one who wrote it says, by the machine's
-//! clock: it may have arrived later, and not sooner.
+//! The watch shows each change of the election's Lease, in the order in which they happened, and
+//! neither looks nor refusals. Where a candidate had its answer sooner than the change has arrived,
+//! the change is as old as that, and no change is younger than the one after it. A mark is as old
+//! as the one who wrote it says, by the machine's clock: it may have arrived later, and not sooner.
 
 use serde::Deserialize;
 use tenure::store::Key;
@@ -25,7 +26,8 @@ pub(in super::super) struct Leases {
     record: Option<Record>,
     past: Past,
     stamped: Vec<Stamped>,
-    /// When what was known was lost to a server that runs on, by the machine's wall clock in microseconds.
+    /// When what was known was lost to a server that runs on, by the machine's wall clock in
+    /// microseconds.
     lost_at: Option<u64>,
 }
 

@@ -1,7 +1,8 @@
-//! The steps of a real store: each request that its server has carried out, as the server itself recorded them.
+//! The steps of a real store: each request that its server has carried out, as the server itself
+//! recorded them.
 //!
-//! Candidates can't tell these: the reply to a request that was carried out may be lost. So the steps come from the
-//! server.
+//! Candidates can't tell these: the reply to a request that was carried out may be lost. So the
+//! steps come from the server.
 
 pub(super) mod etcd;
 pub(super) mod kubernetes;
@@ -46,8 +47,9 @@ impl Record {
         !self.released && self.holder == holder && self.token == token
     }
 
-    /// The request that has changed a record, and its answer; `None` if it has changed nothing of a lease. What it said
-    /// besides is not shown: the least that it must have said for that answer counts.
+    /// The request that has changed a record, and its answer; `None` if it has changed nothing of a
+    /// lease. What it said besides is not shown: the least that it must have said for that answer
+    /// counts.
     pub(super) fn changed(
         before: Option<Self>,
         after: Self,
@@ -95,8 +97,8 @@ impl Past {
         self.stamp.is_none() || self.watched >= quarantine.max(self.longest)
     }
 
-    /// The store has that past from then on. Returns the event for a store that does not show the request which has led
-    /// to a new stamp.
+    /// The store has that past from then on. Returns the event for a store that does not show the
+    /// request which has led to a new stamp.
     pub(super) fn becomes(&mut self, at: u64, mut after: Self, server: u32) -> Option<Stamped> {
         after.stamped_at = self.stamped_at;
         let is_new = after.stamp.is_some() && after.stamp != self.stamp;
@@ -155,8 +157,8 @@ pub(super) struct Step {
 /// How late a busy machine may show a past, in microseconds.
 const SHOWN_WITHIN: u64 = 500_000;
 
-/// What candidates know of the store's steps: it completes those that the store shows in part. Times are microseconds of
-/// the wall clock.
+/// What candidates know of the store's steps: it completes those that the store shows in part.
+/// Times are microseconds of the wall clock.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     granted: BTreeMap<u64, Grant>,
@@ -244,7 +246,8 @@ impl Answers {
         Some(*answered).filter(|answered| *answered >= written)
     }
 
-    /// Where a candidate was told of a past a moment before it was shown, that is when it was stamped.
+    /// Where a candidate was told of a past a moment before it was shown, that is when it was
+    /// stamped.
     pub(super) fn told(&self, mut stamped: Vec<Stamped>) -> Vec<Stamped> {
         for Stamped { at, .. } in &mut stamped {
             let before = self.told.range(at.saturating_sub(SHOWN_WITHIN)..*at).next();
@@ -262,8 +265,8 @@ impl Answers {
         self.releases.get(&token)?.answered_at
     }
 
-    /// Completes the step of a grant by the request of the candidate that was told of it. A request that was sent later
-    /// was granted the same again.
+    /// Completes the step of a grant by the request of the candidate that was told of it. A request
+    /// that was sent later was granted the same again.
     pub(super) fn complete(&self, step: &mut Step) {
         if let (Asked::Acquire { .. }, Answer::Granted { token }) = (step.request, step.answer)
             && let Some(grant) = self.granted.get(&token)

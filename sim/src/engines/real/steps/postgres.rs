@@ -1,7 +1,8 @@
 //! The steps of a lease table in PostgreSQL, from a trigger that writes down each change of a row.
 //!
-//! The trigger's entries are part of the transaction that they describe, so what was undone is not among them. A request
-//! that changes nothing leaves no entry: looks and refusals are not judged here. The past's stamps are shown instead.
+//! The trigger's entries are part of the transaction that they describe, so what was undone is not
+//! among them. A request that changes nothing leaves no entry: looks and refusals are not judged
+//! here. The past's stamps are shown instead.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +89,8 @@ impl Table {
         server.sql(&(table.schema_sql() + TRIGGERS)).map(drop)
     }
 
-    /// Reads the entries that were written since the last time. The server is in use, or is about to be replaced.
+    /// Reads the entries that were written since the last time. The server is in use, or is about
+    /// to be replaced.
     pub(in super::super) fn read(&mut self, server: &PostgresServer) -> Result<(), ServerError> {
         let entries = server.sql(&format!(
             "SELECT id, at, row_of, coalesce(before, ''), after FROM public.changes WHERE id > {} ORDER BY id",
@@ -108,7 +110,8 @@ impl Table {
         self.clock = clock;
     }
 
-    /// Another server takes its place: with the same data, or with an empty cluster. Returns whether a record is lost.
+    /// Another server takes its place: with the same data, or with an empty cluster. Returns
+    /// whether a record is lost.
     pub(in super::super) fn is_replaced(&mut self, keeps_data: bool) -> bool {
         self.server += 1;
         if keeps_data {
@@ -118,8 +121,8 @@ impl Table {
         std::mem::take(&mut self.has_a_record)
     }
 
-    /// That replica has taken the place of the server, whose table was read to its end. It may lack the last entries, and
-    /// gives their numbers to others.
+    /// That replica has taken the place of the server, whose table was read to its end. It may lack
+    /// the last entries, and gives their numbers to others.
     pub(in super::super) fn is_promoted(&mut self, replica: Promoted) {
         self.read = replica.last;
         self.server += 1;
@@ -138,7 +141,8 @@ impl Table {
         let mut column = || columns.next().ok_or("a column is missing");
         let (id, at, row_of) = (column()?.parse()?, column()?.parse()?, column()?);
         let (before, after) = (column()?, column()?);
-        // Waits between the reading of the clock and the change do not make the request a later one.
+        // Waits between the reading of the clock and the change do not make the request a later
+        // one.
         self.last_at = self.clock.machine(at).max(self.last_at);
         let at = self.last_at;
         if row_of == "leases" {

@@ -1,9 +1,10 @@
-//! The steps of a Redis server, from its MONITOR stream: each script with its arguments, and the commands that the
-//! script ran.
+//! The steps of a Redis server, from its MONITOR stream: each script with its arguments, and the
+//! commands that the script ran.
 //!
-//! The stream has no replies. A script that changes something writes it down; what one that writes nothing has answered
-//! follows from its arguments, the record and the past. One that should have granted the lease and has not has met an
-//! error, which the stream does not show: its answer is left out.
+//! The stream has no replies. A script that changes something writes it down; what one that writes
+//! nothing has answered follows from its arguments, the record and the past. One that should have
+//! granted the lease and has not has met an error, which the stream does not show: its answer is
+//! left out.
 
 mod line;
 mod script;
@@ -44,7 +45,8 @@ impl Monitor {
         Self { state: Arc::new(Mutex::new(State::of(scripts))), reader: None }
     }
 
-    /// Begins to read the stream of a server that has just started: no candidate can reach it before this returns.
+    /// Begins to read the stream of a server that has just started: no candidate can reach it
+    /// before this returns.
     pub(in super::super) fn attach(&mut self, server: &RedisServer) -> Result<(), ServerError> {
         let failed =
             |source| ServerError::Io { doing: "reading the MONITOR stream of Redis", source };
@@ -87,8 +89,9 @@ impl Monitor {
         lock(&self.state).has_gaps = true;
     }
 
-    /// The server was killed when its clock has shown that. Its data is there again, and will be kept or lost. Its last change may have been answered, and not
-    /// shown: the record tells. Returns whether a record is lost.
+    /// The server was killed when its clock has shown that. Its data is there again, and will be
+    /// kept or lost. Its last change may have been answered, and not shown: the record tells.
+    /// Returns whether a record is lost.
     pub(in super::super) fn is_replaced(
         &mut self,
         server: &RedisServer,
@@ -119,8 +122,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Takes over the record and the past from a server that has handed both on to this one, as its observer knows
-    /// them: no candidate can reach either server.
+    /// Takes over the record and the past from a server that has handed both on to this one, as its
+    /// observer knows them: no candidate can reach either server.
     pub(in super::super) fn takes_over(&mut self, from: &Self) {
         let mut before = lock(&from.state);
         let (kept, past) = (before.kept.take(), std::mem::take(&mut before.past));
@@ -129,7 +132,8 @@ impl Monitor {
         (state.kept, state.past) = (kept, past);
     }
 
-    /// Since when the past is that of the server of that identity, in microseconds of the wall clock, if it is.
+    /// Since when the past is that of the server of that identity, in microseconds of the wall
+    /// clock, if it is.
     pub(in super::super) fn stamped_at(&self, identity: &str) -> Option<u64> {
         let past = &lock(&self.state).past;
         let is_its_own = past.stamp.is_some() && past.identity.as_deref() == Some(identity);
@@ -141,8 +145,8 @@ impl Monitor {
         self.reader.is_some()
     }
 
-    /// When a command has deleted a record or a past, in microseconds of the machine's wall clock, since this was last
-    /// asked.
+    /// When a command has deleted a record or a past, in microseconds of the machine's wall clock,
+    /// since this was last asked.
     pub(in super::super) fn takes_loss(&self) -> Option<u64> {
         lock(&self.state).lost_at.take()
     }

@@ -1,10 +1,11 @@
 //! The steps of a SQLite file, from triggers that write down each change of a row.
 //!
-//! A trigger's entries are part of the transaction that they describe, so what was undone is not among them. A request
-//! that changes nothing leaves no entry: looks and refusals are not judged here. The past's stamps are shown instead.
+//! A trigger's entries are part of the transaction that they describe, so what was undone is not
+//! among them. A request that changes nothing leaves no entry: looks and refusals are not judged
+//! here. The past's stamps are shown instead.
 //!
-//! A mark has its time in its row. Any other change has the milliseconds of the trigger's clock, rounded down: a release
-//! was carried out no earlier than it was asked for.
+//! A mark has its time in its row. Any other change has the milliseconds of the trigger's clock,
+//! rounded down: a release was carried out no earlier than it was asked for.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,8 +1,8 @@
 //! A watch on keys of an etcd, at each of its members.
 //!
-//! Each watch shows the same changes, and the first one that shows a revision counts. So a member may be killed, and its
-//! watch begins again where the others are; or it may be paused, and its watch comes late. A watch has no times: each change
-//! is as old as its arrival here, at the most.
+//! Each watch shows the same changes, and the first one that shows a revision counts. So a member
+//! may be killed, and its watch begins again where the others are; or it may be paused, and its
+//! watch comes late. A watch has no times: each change is as old as its arrival here, at the most.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -75,7 +75,8 @@ pub(super) struct State<K> {
 }
 
 impl<K: Keys> Watch<K> {
-    /// Begins to watch the members behind these ports, or goes on after the last change that was seen.
+    /// Begins to watch the members behind these ports, or goes on after the last change that was
+    /// seen.
     pub(in super::super) fn attach(&mut self, ports: &[u16]) -> Result<(), ServerError> {
         self.ends = Arc::default();
         lock(&self.state).failed = None;
@@ -195,8 +196,8 @@ async fn watch<K: Keys>(
 }
 
 impl<K: Keys> State<K> {
-    /// A member has shown these changes. It shows all changes of a revision at once, and another member may have shown some
-    /// revisions before.
+    /// A member has shown these changes. It shows all changes of a revision at once, and another
+    /// member may have shown some revisions before.
     pub(super) fn shows(&mut self, at: u64, changes: &[KeyChange]) {
         let before = self.revision;
         for change in changes {

@@ -12,8 +12,8 @@ use crate::engines::redis::session::Session;
 
 const DEFAULT_USER: &[u8] = b"default";
 
-/// HELLO [version [AUTH user password] [SETNAME name]]. A refusal keeps the effects of the options before it: a good
-/// password followed by a bad name leaves the connection authenticated.
+/// HELLO [version [AUTH user password] [SETNAME name]]. A refusal keeps the effects of the options
+/// before it: a good password followed by a bad name leaves the connection authenticated.
 pub(in crate::engines::redis) fn hello(call: &mut Call<'_>) -> Answer {
     let protocol = match call.args.get(1).map(|version| integer(version)) {
         None => None,

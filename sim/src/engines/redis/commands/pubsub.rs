@@ -5,7 +5,8 @@ use bytes::Bytes;
 use crate::engines::redis::call::{Answer, Call};
 use crate::engines::redis::reply::Reply;
 
-/// Subscribers get the message before the publisher gets the answer, also if they are the same connection.
+/// Subscribers get the message before the publisher gets the answer, also if they are the same
+/// connection.
 pub(in crate::engines::redis) fn publish(call: &mut Call<'_>) -> Answer {
     let (channel, payload) = (&call.args[1], &call.args[2]);
     let message = Reply::Push(vec![
@@ -21,7 +22,8 @@ pub(in crate::engines::redis) fn subscribe(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Several(channels.map(|channel| change(call, "subscribe", Some(channel))).collect()))
 }
 
-/// Without arguments it unsubscribes from all channels, in some order (in Redis that of its hash table).
+/// Without arguments it unsubscribes from all channels, in some order (in Redis that of its hash
+/// table).
 pub(in crate::engines::redis) fn unsubscribe(call: &mut Call<'_>) -> Answer {
     let mut channels = call.args[1..].to_vec();
     if channels.is_empty() {

@@ -33,7 +33,8 @@ pub(in crate::engines::redis) fn role(call: &mut Call<'_>) -> Answer {
     }))
 }
 
-/// There are no replicas that could acknowledge: the answer 0 comes at once. Redis would wait for the timeout.
+/// There are no replicas that could acknowledge: the answer 0 comes at once. Redis would wait for
+/// the timeout.
 pub(in crate::engines::redis) fn wait(call: &mut Call<'_>) -> Answer {
     if call.server.settings.role == Role::Replica {
         return Err(Refusal::WaitOnReplica);

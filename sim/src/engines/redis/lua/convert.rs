@@ -13,8 +13,8 @@ pub(super) fn bytes(text: &LuaString) -> Bytes {
     Bytes::copy_from_slice(&text.as_bytes())
 }
 
-/// A reply as a script sees it. Errors become `{err = text}`; the caller decides whether to raise them. Scripts use
-/// RESP2: maps are flat, and null is false.
+/// A reply as a script sees it. Errors become `{err = text}`; the caller decides whether to raise
+/// them. Scripts use RESP2: maps are flat, and null is false.
 pub(super) fn to_lua(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     let tagged = |tag: &str, text: &Bytes| {
         let table = lua.create_table_with_capacity(0, 1)?;
@@ -50,8 +50,8 @@ fn list<'a>(
     Ok(Value::Table(table))
 }
 
-/// A script's return value as a reply. Tables within tables are walked with an explicit stack: a thread's own stack
-/// does not suffice for the deepest ones in a build without optimisation.
+/// A script's return value as a reply. Tables within tables are walked with an explicit stack: a
+/// thread's own stack does not suffice for the deepest ones in a build without optimisation.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
     let mut open: Vec<(Table, Vec<Reply>)> = Vec::new();
     let mut next = value.clone();
@@ -105,7 +105,8 @@ fn truncated(number: f64) -> i64 {
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// The arguments of redis.call: strings, and numbers as C's `%.17g` writes them, for which `format` is needed.
+/// The arguments of redis.call: strings, and numbers as C's `%.17g` writes them, for which `format`
+/// is needed.
 pub(super) fn to_args(
     values: &[Value],
     format: &mlua::Function,

@@ -41,7 +41,8 @@ pub(super) fn build(lua: &Lua, host: &Rc<Host>) -> mlua::Result<MultiValue> {
     (redis, explain, message_of).into_lua_multi(lua)
 }
 
-/// Whether a command's error reply raises an error in the script: the difference between call and pcall.
+/// Whether a command's error reply raises an error in the script: the difference between call and
+/// pcall.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Raise,
@@ -79,7 +80,8 @@ fn tagged(
     Ok(table)
 }
 
-/// An error starts with its code, which may be marked by a dash; a single word without a code gets `ERR`.
+/// An error starts with its code, which may be marked by a dash; a single word without a code gets
+/// `ERR`.
 fn error_text(given: &Bytes) -> Bytes {
     match given.strip_prefix(b"-") {
         Some(marked) => with_code(marked),

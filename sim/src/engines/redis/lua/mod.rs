@@ -1,8 +1,8 @@
 //! The Lua machine that scripts run in: Lua 5.1 with the library that Redis gives to scripts.
 //!
-//! One machine serves all scripts of a server. `prelude.lua` removes everything that a script must not use; the rest is
-//! deterministic. Missing here, so that a script which uses it fails: cjson, cmsgpack, bit, struct, xpcall, coroutine,
-//! load and loadstring, math.random and redis.setresp.
+//! One machine serves all scripts of a server. `prelude.lua` removes everything that a script must
+//! not use; the rest is deterministic. Missing here, so that a script which uses it fails: cjson,
+//! cmsgpack, bit, struct, xpcall, coroutine, load and loadstring, math.random and redis.setresp.
 
 mod convert;
 mod library;

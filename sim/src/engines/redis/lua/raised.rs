@@ -1,4 +1,5 @@
-//! Errors in scripts: how they are raised, their value inside the script, and their text for the client.
+//! Errors in scripts: how they are raised, their value inside the script, and their text for the
+//! client.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use mlua::{Lua, LuaString, Value};
@@ -48,8 +49,8 @@ pub(super) fn message_of(lua: &Lua, error: &Value) -> mlua::Result<Value> {
     }
 }
 
-/// The text that the client gets when a script fails: the error, the script, and the line. Must be called by `xpcall`
-/// itself, while the stack of the failure still exists.
+/// The text that the client gets when a script fails: the error, the script, and the line. Must be
+/// called by `xpcall` itself, while the stack of the failure still exists.
 pub(super) fn explain(lua: &Lua, error: &Value, sha: &str) -> Bytes {
     let mut message = BytesMut::new();
     if let Some(text) = own_text(error) {
@@ -64,8 +65,8 @@ pub(super) fn explain(lua: &Lua, error: &Value, sha: &str) -> Bytes {
     message.freeze()
 }
 
-/// The innermost function of the script. Level 0 is the handler; between it and the script are the function that raised
-/// the error and the wrappers of the prelude.
+/// The innermost function of the script. Level 0 is the handler; between it and the script are the
+/// function that raised the error and the wrappers of the prelude.
 fn place(lua: &Lua) -> Option<(String, usize)> {
     for level in 1.. {
         let seen = lua.inspect_stack(level, |frame| {

@@ -1,9 +1,10 @@
-//! The processes of services. Each life of a node has a tokio runtime of its own, so that all its tasks are paused
-//! together, and end together, however they were spawned.
+//! The processes of services. Each life of a node has a tokio runtime of its own, so that all its
+//! tasks are paused together, and end together, however they were spawned.
 //!
-//! turmoil polls a machine's runtime in each tick, and can't leave out the tasks of one process. So services don't run
-//! on turmoil's machines, as the driver does: once turmoil has ticked, each runtime here runs for the same tick. Its
-//! clock is tokio's, paused, and follows true time: timers that are due during a pause fire together at its end.
+//! turmoil polls a machine's runtime in each tick, and can't leave out the tasks of one process. So
+//! services don't run on turmoil's machines, as the driver does: once turmoil has ticked, each
+//! runtime here runs for the same tick. Its clock is tokio's, paused, and follows true time: timers
+//! that are due during a pause fire together at its end.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -32,7 +33,8 @@ pub(in crate::engines::turmoil) struct Hosting {
     service: Arc<dyn Hosted>,
     /// Whether the plan keeps the assumptions of the service's own property.
     is_judged: bool,
-    /// The duration of a call, in whole ticks: rounded down, so that it keeps the plan's assumptions.
+    /// The duration of a call, in whole ticks: rounded down, so that it keeps the plan's
+    /// assumptions.
     takes: Duration,
     calls: Calls,
     /// The number of calls at the last verification.

@@ -1,9 +1,11 @@
 //! A user's service as the program of each node, in place of the engine's own leader-only work.
 //!
-//! Its candidate, the driver, the Redis store and all faults are the same as in other runs. The service itself runs in
-//! a tokio runtime of its own for each life of a node ([`hosting`]), so it may spawn tasks as in production.
+//! Its candidate, the driver, the Redis store and all faults are the same as in other runs. The
+//! service itself runs in a tokio runtime of its own for each life of a node ([`hosting`]), so it
+//! may spawn tasks as in production.
 //!
-//! Not guaranteed: anything about sockets. The simulated network connects candidates with their store, and nothing else.
+//! Not guaranteed: anything about sockets. The simulated network connects candidates with their
+//! store, and nothing else.
 
 mod hosting;
 mod outside;
@@ -23,13 +25,15 @@ use crate::judge::{Judging, Outcome};
 use crate::plan::{Assumption, Plan};
 use crate::trace::{Digest, Who};
 
-/// A service that runs on each node of a simulation, and what must be true of all its nodes together.
+/// A service that runs on each node of a simulation, and what must be true of all its nodes
+/// together.
 ///
-/// One value is the service of one run. It has what its nodes share, such as a fake of the database: nodes change that
-/// through [`Outside`], so that a request is on its way for a while, and arrives even if its sender crashes.
+/// One value is the service of one run. It has what its nodes share, such as a fake of the
+/// database: nodes change that through [`Outside`], so that a request is on its way for a while,
+/// and arrives even if its sender crashes.
 ///
-/// What the service does must depend only on its calls: no real clock, no entropy, no order of a hash map, no `select!`
-/// that is not `biased`. `tokio::time` is simulated.
+/// What the service does must depend only on its calls: no real clock, no entropy, no order of a
+/// hash map, no `select!` that is not `biased`. `tokio::time` is simulated.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -74,16 +78,18 @@ pub trait Service: Send + Sync + 'static {
         "service"
     }
 
-    /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one of them. The default
-    /// is right for resources that compare tokens.
+    /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one
+    /// of them. The default is right for resources that compare tokens.
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::WallClock, Assumption::OneMemory]
     }
 
-    /// Runs one life of a node's process, in a tokio runtime of its own. Called again when the process is restarted.
+    /// Runs one life of a node's process, in a tokio runtime of its own. Called again when the
+    /// process is restarted.
     ///
-    /// A crash drops the future and all tasks that it has spawned. So does the end of the run. When it returns, its
-    /// process exits: this is a crash too, and a supervisor restarts the process a second later.
+    /// A crash drops the future and all tasks that it has spawned. So does the end of the run. When
+    /// it returns, its process exits: this is a crash too, and a supervisor restarts the process a
+    /// second later.
     fn serve(self: Arc<Self>, process: Process) -> impl Future<Output = ()> + 'static;
 
     /// Checks what all nodes share, after each [call](Outside::call).
@@ -105,12 +111,13 @@ pub trait Service: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Process {
-    /// Its candidate, which campaigns already. Its settings are those of the plan. The engine asks it to resign at times.
+    /// Its candidate, which campaigns already. Its settings are those of the plan. The engine asks
+    /// it to resign at times.
     pub candidate: Candidate,
     /// The way to everything outside of the process.
     pub outside: Outside,
-    /// Cancelled when the process is asked to end, as by SIGTERM. A process that has not returned by the end of that
-    /// fault is killed.
+    /// Cancelled when the process is asked to end, as by SIGTERM. A process that has not returned
+    /// by the end of that fault is killed.
     pub shutdown: CancellationToken,
     /// The node, and the number of its restarts.
     pub who: Who,
@@ -167,7 +174,8 @@ pub(crate) fn judges_services() -> impl Iterator<Item = PropertyName> {
     properties::names_at(super::TICK).filter(|name| !OF_OWN_WORK.contains(name))
 }
 
-/// Carries out a plan with that service on each node, and judges the run. Also returns a digest of its calls.
+/// Carries out a plan with that service on each node, and judges the run. Also returns a digest of
+/// its calls.
 pub(crate) fn run_service(
     plan: &Plan,
     judging: Judging<'_>,

@@ -43,16 +43,18 @@ impl Outside {
 
     /// Sends a request: `effect` is carried out when it arrives, and its result is the reply.
     ///
-    /// It is sent as soon as it is polled, as by a client whose connection has a task of its own, and can't be taken back.
-    /// On its way it takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the
-    /// process meanwhile. The reply takes another millisecond. A crashed process sends nothing, and reads no reply.
+    /// It is sent as soon as it is polled, as by a client whose connection has a task of its own,
+    /// and can't be taken back. On its way it takes as long as the plan's `takes_us`, in whole
+    /// milliseconds; it arrives, whatever becomes of the process meanwhile. The reply takes another
+    /// millisecond. A crashed process sends nothing, and reads no reply.
     ///
-    /// A pause may come right before it is sent, and so after the check of leadership that the caller has just made. It
-    /// stops the process inside of the poll: at its end the request is sent, before the tenure's end can cancel the work
-    /// that sends it.
+    /// A pause may come right before it is sent, and so after the check of leadership that the
+    /// caller has just made. It stops the process inside of the poll: at its end the request is
+    /// sent, before the tenure's end can cancel the work that sends it.
     ///
     /// # Panics
-    /// A panic of `effect` is a failure of the run. It does not reach the caller, which gets no reply.
+    /// A panic of `effect` is a failure of the run. It does not reach the caller, which gets no
+    /// reply.
     pub async fn call<T: Send + 'static>(&self, effect: impl FnOnce() -> T + Send + 'static) -> T {
         if self.is_guarded() {
             self.node.reaches(Point::Guard);
@@ -74,8 +76,9 @@ impl Outside {
         reply
     }
 
-    /// Whether a pause may come before this call. It comes before the first such call after some time: if that were any
-    /// call, it would nearly always be the first one after a sleep, and never the write that follows a read.
+    /// Whether a pause may come before this call. It comes before the first such call after some
+    /// time: if that were any call, it would nearly always be the first one after a sleep, and
+    /// never the write that follows a read.
     fn is_guarded(&self) -> bool {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed);
         let life = (self.who.node as u64) << 8 | u64::from(self.who.life);

@@ -1,5 +1,5 @@
-//! The mutants that an audit of logs catches: those that make two leaders for long enough, repeat a token, or end a
-//! tenure twice. What it can't see is in docs/audit.md.
+//! The mutants that an audit of logs catches: those that make two leaders for long enough, repeat a
+//! token, or end a tenure twice. What it can't see is in docs/audit.md.
 
 const AUDITED: &[(&str, &[&str])] = &[
     ("deadline-counted-from-reply", &["single-leader", "token-monotonic"]),

@@ -43,7 +43,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 from: "        self.advance();\n    }\n\n    /// The next output",
                 to: "        self.expire();\n        self.advance();\n    }\n\n    /// The next output",
             },
-            // Without this, the first reader after the end of the claim would have closed it for good.
+            // Without this, the first reader after the end of the claim would have closed it for
+            // good.
             Edit {
                 file: DEADLINE,
                 from: "(now != CLOSED).then_some(until.as_nanos())",

@@ -1,4 +1,5 @@
-//! Mutants of the end of a tenure: draining work, leases that are handed back, candidates that stay out.
+//! Mutants of the end of a tenure: draining work, leases that are handed back, candidates that stay
+//! out.
 
 use super::super::{Edit, Mutant, Shows};
 

@@ -1,5 +1,5 @@
-//! Mutants of what no simulator has: the adapters' own rules, the fences, and files. And those of the others that are
-//! also tried with real processes and real servers.
+//! Mutants of what no simulator has: the adapters' own rules, the fences, and files. And those of
+//! the others that are also tried with real processes and real servers.
 
 use super::super::{Chase, Edit, Mutant, OnServers, Shows};
 

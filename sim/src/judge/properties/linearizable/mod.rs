@@ -1,21 +1,22 @@
-//! **Theorem (A1).** The store's answers, as candidates saw them, are linearizable: there is an order of
-//! all requests in which each was carried out at one moment between its sending and its answer, and in
-//! which every answer is right by the store contract.
+//! **Theorem (A1).** The store's answers, as candidates saw them, are linearizable: there is an
+//! order of all requests in which each was carried out at one moment between its sending and its
+//! answer, and in which every answer is right by the store contract.
 //!
-//! The answers that candidates saw are judged, not the store's own record: an answer that is delivered to the
-//! wrong request, or a read from a replica that lags, breaks the theorem. A request whose answer
-//! reached no candidate, a duplicate for instance, counts with the answer of the store, and as in flight to the
-//! end.
+//! The answers that candidates saw are judged, not the store's own record: an answer that is
+//! delivered to the wrong request, or a read from a replica that lags, breaks the theorem. A
+//! request whose answer reached no candidate, a duplicate for instance, counts with the answer of
+//! the store, and as in flight to the end.
 //!
-//! To find such an order is hard, to check one is easy. The order in which the store recorded its steps is
-//! checked step by step. Only if an answer is wrong in that order, the checker of
-//! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of the events
-//! since the last moment without a request in flight, or of the last [`WINDOW`] events. At the end of a window,
-//! steps that were carried out and not answered count as they were carried out.
+//! To find such an order is hard, to check one is easy. The order in which the store recorded its
+//! steps is checked step by step. Only if an answer is wrong in that order, the checker of
+//! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of the
+//! events since the last moment without a request in flight, or of the last [`WINDOW`] events. At
+//! the end of a window, steps that were carried out and not answered count as they were carried
+//! out.
 //!
-//! Rests on one server at a time: a new one begins a window of which nothing is known, and an old primary
-//! would answer in an order of its own. And on memories that are not restored: a restored process would reuse its
-//! request numbers.
+//! Rests on one server at a time: a new one begins a window of which nothing is known, and an old
+//! primary would answer in an order of its own. And on memories that are not restored: a restored
+//! process would reuse its request numbers.
 
 mod specification;
 
@@ -32,7 +33,8 @@ use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The most events of a window. The checker's work grows faster than a window does.
 const WINDOW: usize = 64;
-/// The most requests of one candidate whose answers are still expected; the candidate waits only for the last one.
+/// The most requests of one candidate whose answers are still expected; the candidate waits only
+/// for the last one.
 const OPEN: usize = 8;
 
 /// Some order explains all answers.
@@ -158,7 +160,8 @@ impl Linearizable {
     fn close(&mut self) -> Found {
         if self.in_doubt {
             self.look_for_an_order()?;
-            // The order that was found may differ from the order of steps, and so may the state after it.
+            // The order that was found may differ from the order of steps, and so may the state
+            // after it.
             self.state = State::Unknown;
         }
         for open in &mut self.open {

@@ -64,8 +64,8 @@ fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
         | (Asked::Release { token }, Answer::Released) => is_own(token),
         (Asked::Renew { token }, Answer::Superseded)
         | (Asked::Release { token }, Answer::NotHeld) => !is_own(token),
-        // A look's answer says nothing that a trace has; an error says nothing, and an answer to another request is
-        // judged by `own-lease-only`.
+        // A look's answer says nothing that a trace has; an error says nothing, and an answer to
+        // another request is judged by `own-lease-only`.
         (
             Asked::Acquire { .. }
             | Asked::Look { .. }

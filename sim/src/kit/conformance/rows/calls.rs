@@ -9,8 +9,9 @@ use crate::conformance::probe::{
     requests_in_two_calls,
 };
 
-/// Of every five leases one has never been held, one is held by another candidate, one by the same, one was given back,
-/// which every other candidate knows, and one is held by another candidate and was watched.
+/// Of every five leases one has never been held, one is held by another candidate, one by the same,
+/// one was given back, which every other candidate knows, and one is held by another candidate and
+/// was watched.
 pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
@@ -71,7 +72,8 @@ pub(crate) async fn rivals_acquires_in_one_call_are_told_apart<H: Harness>(
     }
 }
 
-/// Every fourth lease was given back, is asked for under another token, is asked for by another holder, or is held.
+/// Every fourth lease was given back, is asked for under another token, is asked for by another
+/// holder, or is held.
 pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
@@ -113,7 +115,8 @@ pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
     Ok(())
 }
 
-/// Rivals of one process may renew in the same call. An earlier tenure of the same holder is a rival too.
+/// Rivals of one process may renew in the same call. An earlier tenure of the same holder is a
+/// rival too.
 pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
@@ -121,7 +124,8 @@ pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
     let second = probe.granted(probe.acquire(1, Some(first))).await?;
     probe.expect(release(1, second), Reply::Released).await?;
     let last = probe.granted(probe.acquire(2, Some(second))).await?;
-    // Of the other holder, of the tenure that holds the lease, and of an earlier one of the same holder.
+    // Of the other holder, of the tenure that holds the lease, and of an earlier one of the same
+    // holder.
     let tenures = [(1, second), (2, last), (2, first)];
     // The first renewal over a connection may take another way than later ones.
     for order in [[0, 1], [0, 1], [1, 0], [1, 2], [2, 1], [1, 1]] {

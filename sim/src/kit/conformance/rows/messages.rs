@@ -175,7 +175,8 @@ pub(crate) async fn answers_are_linearizable<H: Harness>(probe: &mut Probe<'_, H
     must(is_explained(&exchanges), || format!("no order explains these answers: {exchanges:?}"))
 }
 
-/// A candidate that acquires, renews and releases at random. It claims to have watched what it was told.
+/// A candidate that acquires, renews and releases at random. It claims to have watched what it was
+/// told.
 async fn client<S: Store>(
     store: Arc<S>,
     job: Key,

@@ -27,7 +27,8 @@ fn notify(message: Message) -> Request {
     Request::Notify { message }
 }
 
-/// Sends messages one after the other until one arrives, and then one more. Gives the numbers of all that arrived.
+/// Sends messages one after the other until one arrives, and then one more. Gives the numbers of
+/// all that arrived.
 async fn arrive<H: Harness>(
     probe: &mut Probe<'_, H>,
     token: Token,

@@ -9,8 +9,9 @@ use super::acquire::beyond;
 use crate::conformance::Harness;
 use crate::conformance::probe::{Found, LONG, Probe, RENEWED, must, release, request, watched};
 
-/// The most purges until a record is deleted, at intervals of a quarter of the shortest TTL: a purge watches a record for
-/// the longer of its TTL and its quarantine, from the first purge that has seen it.
+/// The most purges until a record is deleted, at intervals of a quarter of the shortest TTL: a
+/// purge watches a record for the longer of its TTL and its quarantine, from the first purge that
+/// has seen it.
 const TRIES: u32 = 32;
 /// Two readings of a store's clock that are so far apart differ.
 const CLOCK_MOVES: Duration = Duration::from_millis(5);

@@ -20,7 +20,8 @@ pub(super) struct Planted<B> {
     bug: B,
 }
 
-/// The behaviour that a bug changes, and the state that it needs for that. The default is the correct behaviour.
+/// The behaviour that a bug changes, and the state that it needs for that. The default is the
+/// correct behaviour.
 pub(super) trait Bug: Clone + Debug + Default + Eq + Hash + Send + Sync {
     fn handle(&mut self, candidate: &mut Candidate, now: Instant, input: Input) {
         candidate.handle(now, input);
@@ -151,7 +152,8 @@ impl Bug for GivesAStampTwice {
     }
 }
 
-/// Takes the time of a renewal before the reply arrives: a reply that comes too late renews a claim that has ended.
+/// Takes the time of a renewal before the reply arrives: a reply that comes too late renews a claim
+/// that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LateRenewalCounts;
 
@@ -193,7 +195,8 @@ impl Bug for TokensStartOver {
     }
 }
 
-/// Counts the validity of a claim from the arrival of the reply, not from the sending of the request.
+/// Counts the validity of a claim from the arrival of the reply, not from the sending of the
+/// request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct CountedFromTheReply {
     /// The candidate before its last request was admitted.

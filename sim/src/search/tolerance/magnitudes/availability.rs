@@ -9,8 +9,8 @@ use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::true_time;
 use crate::plan::{Asking, LinkFault, NANOSECOND, Plan, Point, micros, millis, nanos};
 
-/// A single leader whose clock is as fast as permitted, and whose requests are answered just before its
-/// request timeout.
+/// A single leader whose clock is as fast as permitted, and whose requests are answered just before
+/// its request timeout.
 fn slowly_answered(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, bounds.rho(), seed);
     plan.latency_us = (slowest_us(bounds), slowest_us(bounds));
@@ -22,8 +22,8 @@ fn slowest_us(bounds: &Bounds) -> u64 {
     micros(true_time(bounds.request_timeout(), bounds.rho()) / 2).saturating_sub(1)
 }
 
-/// The largest distance of random delays from the longest delay before the next attempt, in nanoseconds: at least one
-/// of all seeds comes as close as that.
+/// The largest distance of random delays from the longest delay before the next attempt, in
+/// nanoseconds: at least one of all seeds comes as close as that.
 fn part_of_a_delay(longest: Duration) -> u64 {
     nanos(longest / 8 + Duration::from_micros(20))
 }
@@ -47,9 +47,9 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     },
 };
 
-/// The pause costs the first reply after the last renewal that counts. The delay after one failure follows, and a
-/// second attempt that takes as long as possible. `Config::explain` assumes more earlier failures, and the longest
-/// delay.
+/// The pause costs the first reply after the last renewal that counts. The delay after one failure
+/// follows, and a second attempt that takes as long as possible. `Config::explain` assumes more
+/// earlier failures, and the longest delay.
 fn pause_frontier(bounds: &Bounds) -> Duration {
     let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
     true_time(bounds.validity().saturating_sub(spent), bounds.rho())
@@ -76,10 +76,11 @@ pub(super) const CUT: Magnitude = Magnitude {
     },
 };
 
-/// The cut begins just before the store answers a renewal, the first after the last one that counts. This answer
-/// and all following attempts are lost. The lead is lost if an attempt is lost after which there
-/// is no time left for its timeout, the longest delay, and one more slow attempt. Delays are drawn up to a
-/// bound that grows with the failures in a row, so the `n`-th attempt is sent between `least` and `most`.
+/// The cut begins just before the store answers a renewal, the first after the last one that
+/// counts. This answer and all following attempts are lost. The lead is lost if an attempt is lost
+/// after which there is no time left for its timeout, the longest delay, and one more slow attempt.
+/// Delays are drawn up to a bound that grows with the failures in a row, so the `n`-th attempt is
+/// sent between `least` and `most`.
 fn cut_frontier(bounds: &Bounds) -> Option<u64> {
     let timeout = bounds.request_timeout();
     let (mut least, mut most) = (bounds.next_renewal(), bounds.next_renewal());

@@ -1,4 +1,5 @@
-//! Magnitudes of clock errors: how wrong may the clocks of claims and watches be before two candidates lead at once?
+//! Magnitudes of clock errors: how wrong may the clocks of claims and watches be before two
+//! candidates lead at once?
 
 use std::time::Duration;
 
@@ -62,7 +63,8 @@ pub(super) const WATCHER_STEP: Magnitude = Magnitude {
     seeds: 1,
     plan: |bounds, by_ms, seed| {
         let mut plan = duel(bounds, seed);
-        // It looks when so much of the TTL is left. The step comes before the answer, and ends the watch.
+        // It looks when so much of the TTL is left. The step comes before the answer, and ends the
+        // watch.
         next_looks_after(&mut plan, bounds.settings.ttl_ms.saturating_sub(by_ms));
         if by_ms > 0 {
             let (node, of) = (Some(NEXT), Some(Asking::Look));
@@ -128,8 +130,8 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     formula: "v (1 + rho)/(1 - rho)",
     frontier: |bounds| Some(nanos(on_clock(bounds.claim_ends(), bounds.rho()))),
     explained: nothing,
-    // The store loses its data one millisecond after the grant, and answers again one later. The next candidate takes
-    // the lease after a random delay.
+    // The store loses its data one millisecond after the grant, and answers again one later. The
+    // next candidate takes the lease after a random delay.
     tolerance: |bounds| {
         let late = on_clock(Duration::from_millis(BEGINS_MS + 1), bounds.rho());
         nanos(late + bounds.config.takeover_jitter()) + ROUNDED

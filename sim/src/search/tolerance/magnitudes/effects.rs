@@ -1,5 +1,5 @@
-//! Magnitudes of the time between a check of leadership and its effect: how long may it be before a resource that does
-//! not compare tokens accepts a stale write? No check can bound that time.
+//! Magnitudes of the time between a check of leadership and its effect: how long may it be before a
+//! resource that does not compare tokens accepts a stale write? No check can bound that time.
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
@@ -45,7 +45,8 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms * 1_000),
-    // Every second write takes as long as permitted, by chance, and the last write must be one of them.
+    // Every second write takes as long as permitted, by chance, and the last write must be one of
+    // them.
     seeds: 16,
     plan: |bounds, takes_us, seed| {
         let mut plan = duel(bounds, seed);

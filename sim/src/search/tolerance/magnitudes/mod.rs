@@ -32,7 +32,8 @@ pub struct Magnitude {
     pub formula: &'static str,
     /// The frontier by the formula, in parts of a unit; `None` if there is none.
     pub frontier: fn(&Bounds) -> Option<u64>,
-    /// The magnitude that `Config::explain` promises to tolerate, in parts of a unit; `None` if it promises none.
+    /// The magnitude that `Config::explain` promises to tolerate, in parts of a unit; `None` if it
+    /// promises none.
     pub explained: fn(&Bounds, &Explanation) -> Option<u64>,
     /// The largest distance of the frontier from the formula beyond one step, in parts of a unit.
     pub tolerance: fn(&Bounds) -> u64,
@@ -73,7 +74,8 @@ pub enum Side {
     Below,
 }
 
-/// The unit of a magnitude. Formulas count in parts of it, because a step of a whole unit is too coarse for them.
+/// The unit of a magnitude. Formulas count in parts of it, because a step of a whole unit is too
+/// coarse for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Unit {
     /// Millionths, in parts of a thousandth.

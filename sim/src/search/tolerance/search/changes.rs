@@ -1,5 +1,5 @@
-//! The first plans of a search, and small changes of plans. Nearly all of them keep every assumption; those that break
-//! one are not run.
+//! The first plans of a search, and small changes of plans. Nearly all of them keep every
+//! assumption; those that break one are not run.
 
 use super::super::formula::Bounds;
 use crate::judge::margin::Ending;
@@ -89,8 +89,8 @@ impl<'a> Changes<'a> {
         plan.nodes[node].settings = Some(settings);
     }
 
-    /// The drain bound may be shorter, but not shorter than the effects of work may take: if work is
-    /// dropped while its write is under way, the lease is handed back before the write lands.
+    /// The drain bound may be shorter, but not shorter than the effects of work may take: if work
+    /// is dropped while its write is under way, the lease is handed back before the write lands.
     fn change_drain(&mut self, plan: &mut Plan) {
         let node = self.index(plan.nodes.len());
         let mut settings = plan.settings_of(node);
@@ -186,7 +186,8 @@ impl<'a> Changes<'a> {
         (self.bounds.settings.ttl_ms / CHECKS).max(1)
     }
 
-    /// The longest time that an effect may take: `stop margin/(1 + rho)`, and no longer than the drain bound.
+    /// The longest time that an effect may take: `stop margin/(1 + rho)`, and no longer than the
+    /// drain bound.
     fn takes_most_us(&self) -> u64 {
         let most = self.bounds.config.stop_margin().min(self.bounds.config.drain_bound());
         micros(true_time(most, self.bounds.rho()))

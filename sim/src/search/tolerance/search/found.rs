@@ -82,14 +82,15 @@ impl Found {
         Self { least, promised, tried, within, violation, violating }
     }
 
-    /// The plan to examine: one with a violation, or else the one with the least margin after a lapse.
+    /// The plan to examine: one with a violation, or else the one with the least margin after a
+    /// lapse.
     pub fn plan(&self) -> Option<&Plan> {
         let least = self.least.first().and_then(|least| least.plan.as_ref());
         self.violating.as_ref().or(least)
     }
 
-    /// Zero if no margin is below its bound; one if a margin is, or if a property was violated; two if after one of the
-    /// endings no tenure followed another.
+    /// Zero if no margin is below its bound; one if a margin is, or if a property was violated; two
+    /// if after one of the endings no tenure followed another.
     pub fn exit_code(&self) -> u8 {
         let is_below = |least: &Least| least.margin.is_some_and(|margin| margin < least.bound);
         if self.violation.is_some() || self.least.iter().any(is_below) {

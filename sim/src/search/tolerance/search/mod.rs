@@ -1,8 +1,10 @@
-//! How close can two tenures come, within all assumptions? Searches for the plan with the least margin.
+//! How close can two tenures come, within all assumptions? Searches for the plan with the least
+//! margin.
 //!
-//! The least margin of random plans is far from the worst case. This search begins with random plans, changes them a
-//! little at a time, and keeps changes that bring the tenures closer. The result is compared with the least margin that
-//! the formula allows: a margin below it would be a broken promise; one far above it means that the search got stuck.
+//! The least margin of random plans is far from the worst case. This search begins with random
+//! plans, changes them a little at a time, and keeps changes that bring the tenures closer. The
+//! result is compared with the least margin that the formula allows: a margin below it would be a
+//! broken promise; one far above it means that the search got stuck.
 //!
 //! Not guaranteed: that it finds the least possible margin.
 
@@ -40,7 +42,8 @@ pub struct Search {
 /// The endings after which the next tenure may come close.
 const ENDINGS: [Ending; 2] = [Ending::Lapsed, Ending::HandedBack];
 
-/// Searches, once for each way in which a tenure may end. The result does not depend on the number of threads.
+/// Searches, once for each way in which a tenure may end. The result does not depend on the number
+/// of threads.
 ///
 /// # Errors
 /// If the settings contradict each other, or a run does not complete.

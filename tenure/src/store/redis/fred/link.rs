@@ -89,7 +89,8 @@ impl Link {
         let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
         reached.has_spoken();
         let dead = CancellationToken::new();
-        // The end of either connection ends the pair: fred's tasks are aborted, and their sockets closed.
+        // The end of either connection ends the pair: fred's tasks are aborted, and their sockets
+        // closed.
         TokioRuntime.spawn(carry(dead.clone(), select(first, second)).boxed());
         let (pushed, channels) = (wakeups.message_rx(), Arc::downgrade(&self.channels));
         TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
@@ -101,8 +102,8 @@ impl Link {
         Ok(live)
     }
 
-    /// An address of the server that accepts connections. The client opens its own, but would look the name up among
-    /// tokio's blocking tasks, and wait for its first address alone.
+    /// An address of the server that accepts connections. The client opens its own, but would look
+    /// the name up among tokio's blocking tasks, and wait for its first address alone.
     async fn reach(&self) -> Result<Reached, StoreError> {
         let at = self.server()?;
         self.dial.reach(&at.host, at.port).await.map_err(|error| {
@@ -140,7 +141,8 @@ impl Link {
             .map_err(|error| failed(&error))
     }
 
-    /// The server, unless more is configured than this store supports: settings must not be ignored silently.
+    /// The server, unless more is configured than this store supports: settings must not be ignored
+    /// silently.
     fn server(&self) -> Result<&Address, StoreError> {
         let RedisConfig { servers, tls, replicas, .. } = &self.config;
         match servers {
@@ -233,8 +235,9 @@ impl Live {
         }
     }
 
-    /// Loads all scripts and asks for the server's version in one round trip, so that no request has to: a request's
-    /// timeout may allow for a single round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
+    /// Loads all scripts and asks for the server's version in one round trip, so that no request
+    /// has to: a request's timeout may allow for a single round trip. A refusal is ignored here:
+    /// the call of a script loads it again and reports the refusal.
     async fn load_scripts(&self) -> Result<(), StoreError> {
         let half_way = self.dead.drop_guard_ref();
         // The first round trip, which tells how long an answer takes.
@@ -286,8 +289,8 @@ impl Live {
         answer
     }
 
-    /// By a command that fred does not know: of its own calls of scripts, each waits for the reply to the last one, so
-    /// that a connection would carry one call in each round trip.
+    /// By a command that fred does not know: of its own calls of scripts, each waits for the reply
+    /// to the last one, so that a connection would carry one call in each round trip.
     async fn evalsha(&self, call: &Invocation) -> Result<Value, Error> {
         let command = CustomCommand::new_static("EVALSHA", None::<u16>, false);
         let keys = call.owned_keys();
@@ -296,7 +299,8 @@ impl Live {
         self.answered(self.requests.custom(command, words)).await
     }
 
-    /// The answer to a command. A client whose connection has ended accepts commands and never answers.
+    /// The answer to a command. A client whose connection has ended accepts commands and never
+    /// answers.
     async fn answered<T>(
         &self,
         command: impl Future<Output = Result<T, Error>>,

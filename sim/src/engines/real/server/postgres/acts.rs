@@ -9,10 +9,12 @@ use crate::engines::real::server::certificates::{Certificates, Shown};
 use crate::engines::real::server::orders::Done;
 use crate::plan::Act;
 
-/// Ends the sessions of candidates: all but those of psql, which are the operator's. Each ended session is a row.
+/// Ends the sessions of candidates: all but those of psql, which are the operator's. Each ended
+/// session is a row.
 const TERMINATE: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' \
     AND application_name <> 'psql' AND pg_terminate_backend(pid)";
-/// Ends one session: that of the candidate that has renewed last. The other one of that candidate, which listens, stays.
+/// Ends one session: that of the candidate that has renewed last. The other one of that candidate,
+/// which listens, stays.
 const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM pg_stat_activity \
     WHERE backend_type = 'client backend' AND application_name <> 'psql' AND query ~ 'SET number = ' \
     ORDER BY query_start DESC LIMIT 1) AS leader WHERE pg_terminate_backend(pid)";
@@ -20,8 +22,8 @@ const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM pg_stat_activit
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'";
 const ROW: &str = "SELECT 1 FROM tenure.leases FOR UPDATE";
 const TABLE: &str = "LOCK TABLE tenure.leases IN ACCESS EXCLUSIVE MODE";
-/// Each line of the server's log begins with the name of its session. Those of candidates give up after their
-/// `lock_timeout`.
+/// Each line of the server's log begins with the name of its session. Those of candidates give up
+/// after their `lock_timeout`.
 pub(super) const NAMES_SESSIONS: &str = "log_line_prefix=%a ";
 const CANDIDATE: &str = "tenure ";
 const GAVE_UP: &str = "due to lock timeout";
@@ -130,7 +132,8 @@ impl Acts {
         }
     }
 
-    /// Unlocks, or takes the pooler away. Returns whether a request has given up waiting for a lock.
+    /// Unlocks, or takes the pooler away. Returns whether a request has given up waiting for a
+    /// lock.
     pub(super) fn ends(&mut self, act: Act, server: &PostgresServer) -> Result<bool, ServerError> {
         match act {
             Act::Pooler => {

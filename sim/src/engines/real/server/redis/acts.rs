@@ -139,8 +139,8 @@ fn has_password(server: &RedisServer, password: &str) -> Result<(), ServerError>
     accepted(server, &["ACL", "SETUSER", login::USER, "resetpass", &password])
 }
 
-/// Ends the connections of candidates: all but those of the observer, of replicas and of sentinels. Returns whether there
-/// were any.
+/// Ends the connections of candidates: all but those of the observer, of replicas and of sentinels.
+/// Returns whether there were any.
 fn disconnects(server: &RedisServer) -> Result<bool, ServerError> {
     let clients = text(server, &["CLIENT", "LIST"])?;
     let mut ended = false;

@@ -1,4 +1,5 @@
-//! Several Redis servers, and what promotes a replica of theirs: sentinels, or the other nodes of a cluster.
+//! Several Redis servers, and what promotes a replica of theirs: sentinels, or the other nodes of a
+//! cluster.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -36,8 +37,8 @@ impl Servers {
         }
     }
 
-    /// Waits until the silent primary is replaced by its replica. Returns when the replica was promoted at the latest, by
-    /// the wall clock.
+    /// Waits until the silent primary is replaced by its replica. Returns when the replica was
+    /// promoted at the latest, by the wall clock.
     pub(super) fn replace(&self, primary: usize, by: usize) -> Result<u64, ServerError> {
         self.may_replace(true, by)?;
         let promoted_at = self.is_promoted(by)?;

@@ -1,7 +1,8 @@
 //! The slot of the election moves from one primary of a cluster to another, while candidates go on.
 //!
-//! All that it holds moves at once, while the gates of both primaries hold what passes: no request meets half of it. Then
-//! the first one redirects each request (ASK), until all primaries know the second one as the owner, and name it (MOVED).
+//! All that it holds moves at once, while the gates of both primaries hold what passes: no request
+//! meets half of it. Then the first one redirects each request (ASK), until all primaries know the
+//! second one as the owner, and name it (MOVED).
 
 use std::mem::swap;
 
@@ -14,7 +15,8 @@ use crate::engines::real::server::orders::{Done, Moved};
 use crate::engines::real::server::redis::{UNLIMITED, accepted, number, text, unexpected};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 
-/// The keys that move by one command, and for how many milliseconds the first primary waits for the second one.
+/// The keys that move by one command, and for how many milliseconds the first primary waits for the
+/// second one.
 const KEYS: &str = "1000";
 const PATIENCE: &str = "5000";
 

@@ -1,8 +1,9 @@
-//! A split brain: sentinels promote the replica of a primary that is up. Neither they nor the replica reach that primary,
-//! and candidates do, until it is made the replica.
+//! A split brain: sentinels promote the replica of a primary that is up. Neither they nor the
+//! replica reach that primary, and candidates do, until it is made the replica.
 //!
-//! What it carries out after the promotion is lost in the end. Candidates ask the sentinels about each of its promises,
-//! and so learn of the promotion. One whose requests are refused there stays until a request is granted.
+//! What it carries out after the promotion is lost in the end. Candidates ask the sentinels about
+//! each of its promises, and so learn of the promotion. One whose requests are refused there stays
+//! until a request is granted.
 
 use tenure_servers::ServerError;
 
@@ -11,8 +12,9 @@ use crate::engines::real::clock::boot_clock;
 use crate::engines::real::server::orders::Done;
 use crate::engines::real::server::redis::accepted;
 
-/// The commands of sentinels and of replicas, which candidates don't need. Without `SLAVEOF`, sentinels can't make it a
-/// replica, which they would do eight seconds after the promotion, and end all connections.
+/// The commands of sentinels and of replicas, which candidates don't need. Without `SLAVEOF`,
+/// sentinels can't make it a replica, which they would do eight seconds after the promotion, and
+/// end all connections.
 const CUT_OFF: [&str; 7] = ["ACL", "SETUSER", "default", "-ping", "-psync", "-sync", "-slaveof"];
 const JOINED: [&str; 4] = ["ACL", "SETUSER", "default", "+@all"];
 
@@ -42,8 +44,8 @@ impl Observed {
         Ok(Done { had_effect: true, at: Some(at), ..Done::default() })
     }
 
-    /// The old primary, if there is one, becomes the replica. Its gate is shut first, so its stream shows all that it has
-    /// answered.
+    /// The old primary, if there is one, becomes the replica. Its gate is shut first, so its stream
+    /// shows all that it has answered.
     pub(super) fn joins(&mut self) -> Result<(), ServerError> {
         let Some(Split { old, since }) = self.split.take() else { return Ok(()) };
         if let Some(gate) = self.gate(self.shard.both[old]) {

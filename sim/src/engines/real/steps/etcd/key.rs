@@ -9,8 +9,9 @@ pub(super) const PAST: &[u8] = b"tenure/past";
 
 const FORMAT: &str = "tenure2";
 
-/// Reads the first line of a record that was written at that revision. A grant has 0 for its revision; the token is
-/// that plus an offset. Renewals are not written, so its mark is that of the grant.
+/// Reads the first line of a record that was written at that revision. A grant has 0 for its
+/// revision; the token is that plus an offset. Renewals are not written, so its mark is that of the
+/// grant.
 pub(super) fn record(value: &[u8], revision: i64) -> Option<Record> {
     let line = value.split(|byte| *byte == b'\n').next()?;
     let words: Vec<&str> = std::str::from_utf8(line).ok()?.split(' ').collect();

@@ -47,8 +47,8 @@ fn grants_ends_and_releases_are_steps() {
     let arrived: Vec<_> = times.into_iter().zip(changes.iter().map(Vec::as_slice)).collect();
     let mut state = shown(&arrived);
     let mut answers = Answers::default();
-    // One was told of the past before the watch showed it, and the second leader of its grant before the end of the
-    // lease before.
+    // One was told of the past before the watch showed it, and the second leader of its grant
+    // before the end of the lease before.
     answers.told.insert(1_800);
     let request = Asked::Acquire { seen: 107, watched: None };
     answers.was_granted(111, super::super::Grant { at: 2_500, sent_at: 2_400, request });

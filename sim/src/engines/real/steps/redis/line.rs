@@ -1,5 +1,5 @@
-//! A line of the MONITOR stream: `1700000000.123456 [0 127.0.0.1:5000] "HSET" "key"`, or `[0 lua]` for a command that a
-//! script ran.
+//! A line of the MONITOR stream: `1700000000.123456 [0 127.0.0.1:5000] "HSET" "key"`, or `[0 lua]`
+//! for a command that a script ran.
 
 /// A command that the server carried out.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! A script of the library that a Redis server has run, and its answer, which follows from what it has written.
+//! A script of the library that a Redis server has run, and its answer, which follows from what it
+//! has written.
 
 use super::super::{Past, Record};
 use crate::trace::{Answer, Asked};
@@ -15,7 +16,8 @@ pub(super) struct Script {
     pub(super) says: Says,
     /// Whether it knows the past: it may be at another node.
     pub(super) knows_past: bool,
-    /// Whether it has read the clock, as each script does first: a script that the server does not know does nothing.
+    /// Whether it has read the clock, as each script does first: a script that the server does not
+    /// know does nothing.
     pub(super) runs: bool,
     /// The record with its changes, if it has changed it.
     pub(super) wrote: Option<Record>,
@@ -55,8 +57,9 @@ impl Script {
         })
     }
 
-    /// The answer to an acquire that has written no record. If the lease was to be granted, the script has met an error,
-    /// or else has granted the holder's own lease again without a new mark.
+    /// The answer to an acquire that has written no record. If the lease was to be granted, the
+    /// script has met an error, or else has granted the holder's own lease again without a new
+    /// mark.
     fn refused(&self, seen: u64, before: Option<Record>, past: &Past) -> Option<Answer> {
         let Says { number, lost, quarantine, .. } = self.says;
         let last = before.map_or(0, |before| before.token);

@@ -27,8 +27,8 @@ impl Past {
 }
 
 impl Record {
-    /// Sets a field as the scripts write it; `None` if that is not a value of such a field. The mark has the time of the
-    /// server's clock.
+    /// Sets a field as the scripts write it; `None` if that is not a value of such a field. The
+    /// mark has the time of the server's clock.
     pub(super) fn set(&mut self, field: &str, value: &str) -> Option<()> {
         match field {
             "token" => self.token = value.parse().ok()?,
@@ -119,7 +119,8 @@ impl State {
         }
     }
 
-    /// All data is deleted. What the server knows from now on is as little as another one would know.
+    /// All data is deleted. What the server knows from now on is as little as another one would
+    /// know.
     fn flushed(&mut self, at: u64) {
         let past = std::mem::take(&mut self.past);
         if self.kept.take().is_some() || past.stamp.is_some() {

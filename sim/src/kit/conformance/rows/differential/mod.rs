@@ -1,11 +1,12 @@
 //! Random requests, answered by the store and by the contract's own code.
 //!
-//! No answer rests on the time that passes, so the contract's code has to give the same answers, but for what is the
-//! store's own choice: a token that its clock is above, a stamp, and the times that it tells as hints. These are taken
-//! over from its answers.
+//! No answer rests on the time that passes, so the contract's code has to give the same answers,
+//! but for what is the store's own choice: a token that its clock is above, a stamp, and the times
+//! that it tells as hints. These are taken over from its answers.
 //!
-//! With `TENURE_TRANSITIONS`, a folder, each step is written there as a line for `proof/replay`. What was kept before and
-//! after it is what the contract keeps: the store's answers do not show all of it.
+//! With `TENURE_TRANSITIONS`, a folder, each step is written there as a line for `proof/replay`.
+//! What was kept before and after it is what the contract keeps: the store's answers do not show
+//! all of it.
 
 mod model;
 mod requests;
@@ -121,7 +122,8 @@ async fn ask<H: Harness>(
     wrong.map_or(Ok(()), Err)
 }
 
-/// All orders of so many steps, that in which they were asked first: the steps of one call have no order.
+/// All orders of so many steps, that in which they were asked first: the steps of one call have no
+/// order.
 fn orders(of: usize) -> Vec<Vec<usize>> {
     let mut orders = vec![Vec::new()];
     for _ in 0..of {
@@ -134,9 +136,11 @@ fn orders(of: usize) -> Vec<Vec<usize>> {
     orders
 }
 
-/// Purges the store and the model; whether the store has a purge. No lease that is held was watched for long enough.
+/// Purges the store and the model; whether the store has a purge. No lease that is held was watched
+/// for long enough.
 ///
-/// A store may leave all records to a later purge: etcd has no clock for clients, and counts the age from a purge.
+/// A store may leave all records to a later purge: etcd has no clock for clients, and counts the
+/// age from a purge.
 async fn purge<H: Harness>(probe: &mut Probe<'_, H>, model: &mut Model) -> Found<bool> {
     // The clock has to be above the last token, also one that counts in milliseconds.
     probe.harness.wait(CLOCK_MOVES).await;
