@@ -131,6 +131,7 @@ found! {
     one_that_ends_leases_unasked: EndsLeases by StaysHeld;
     one_whose_leases_never_end: NeverEndsLeases by LeastTtl;
     one_that_hints_nobody: HintsNobody by Hints;
+    one_that_hints_no_wish: HintsNoWish by Hints;
     one_that_tells_an_ask_for_ever: AskStays by Asked, Differential;
     one_that_tells_an_ask_to_late_renewals: AskIsToldToOlder by Asked, Differential;
     one_that_notes_asks_of_any_tenure: AsksOfAnyToken by Asked, Differential;

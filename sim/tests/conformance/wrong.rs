@@ -51,6 +51,7 @@ pub(crate) enum Bug {
     EndsLeases,
     NeverEndsLeases,
     HintsNobody,
+    HintsNoWish,
     AskStays,
     AskIsToldToOlder,
     AsksOfAnyToken,

@@ -198,13 +198,15 @@ pub trait Store: Send + Sync + 'static {
         futures_util::stream::pending()
     }
 
-    /// Hints: elections among those that are `watched` whose lease may have become vacant. Each
-    /// wakes the candidates that wait for that lease. A store without hints is polled.
+    /// Hints: elections among those that are `watched` whose lease may have become vacant, or whose
+    /// leader is wished to hand over. Each wakes the candidates that wait for that lease. A store
+    /// without hints is polled.
     ///
-    /// An election is hinted when its lease was released, and once after each (re)subscription to
-    /// it: a release before that may have been missed. Hints are unreliable: late, lost, repeated
-    /// or wrong ones cost time, and no promise. A driver polls one stream for all its elections,
-    /// from within the runtime; the stream may end once [`Watched::changed`] returns `None`.
+    /// An election is hinted when its lease was released, when a wish was noted, and once after
+    /// each (re)subscription to it: what came before that may have been missed. Hints are
+    /// unreliable: late, lost, repeated or wrong ones cost time, and no promise. A driver polls one
+    /// stream for all its elections, from within the runtime; the stream may end once
+    /// [`Watched::changed`] returns `None`.
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let _ = watched;
         futures_util::stream::pending()

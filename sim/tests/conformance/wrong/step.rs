@@ -365,7 +365,11 @@ impl Step<'_> {
         {
             *token = lease.token;
         }
-        self.apply(request)
+        let reply = self.apply(request);
+        if reply == Told::Noted && !matches!(self.bug, Bug::HintsNobody | Bug::HintsNoWish) {
+            let _ = self.election.hints.send(());
+        }
+        reply
     }
 
     fn describe(&mut self, tenure: (HolderId, Token), version: u64, profile: Profile) -> Reply {

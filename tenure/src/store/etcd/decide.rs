@@ -18,7 +18,7 @@ const LARGEST_TIME: u64 = 1 << 52;
 
 /// The circumstances that the state does not have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
+pub(super) struct Circumstances {
     /// The time of day, by the clock of this process.
     pub(super) wall: Instant,
     /// A random stamp.
@@ -50,11 +50,13 @@ pub(super) enum Change {
     Released,
     /// The record alone is written.
     Noted,
+    /// The same, and those that watch the leader's key are woken.
+    Wished,
     /// The record is deleted.
     Purged,
 }
 
-pub(super) fn decide(state: &State, asked: Request, asking: Asking) -> Decision {
+pub(super) fn decide(state: &State, asked: Request, asking: Circumstances) -> Decision {
     let wall = Some(asking.wall.as_nanos() / 1_000).filter(|micros| *micros <= LARGEST_TIME);
     let wall = wall.unwrap_or(0);
     let offset = state.history.as_ref().map_or(wall, |found| found.value.offset);
@@ -76,7 +78,10 @@ pub(super) fn decide(state: &State, asked: Request, asking: Asking) -> Decision 
         (Reply::Granted { .. }, ..) => Change::Granted,
         (Reply::Released, ..) => Change::Released,
         (Reply::Purged, ..) => Change::Purged,
-        (_, before, after) if before != after => Change::Noted,
+        (_, before, after) if before != after => match asked {
+            Request::Want { .. } => Change::Wished,
+            _ => Change::Noted,
+        },
         _ => Change::None,
     };
     if let (Change::Granted | Change::Again | Change::Released, Some(record)) =
@@ -168,7 +173,7 @@ mod tests {
     /// At 700 us after 1970.
     fn decided(state: &State, asks: Acquire, trust_empty_store: bool) -> Decision {
         let (wall, fresh) = (Instant::from_nanos(700_000), Stamp::from_bits(2));
-        decide(state, Request::Acquire(asks), Asking { wall, fresh, trust_empty_store })
+        decide(state, Request::Acquire(asks), Circumstances { wall, fresh, trust_empty_store })
     }
 
     fn granted(decided: &Decision) -> Option<u64> {

@@ -8,7 +8,7 @@ use etcd_client::{Client, PutOptions, Txn, TxnOp, TxnOpResponse};
 use futures_util::FutureExt;
 use tenure_core::{Request, Stamp};
 
-use super::decide::{Asking, Change, Decision, decide};
+use super::decide::{Change, Circumstances, Decision, decide};
 use super::keep::{Beat, Stream};
 use super::link::{Link, Live};
 use super::record::{Election, History, leader};
@@ -89,7 +89,7 @@ impl<'a> Session<'a> {
         })?;
         let trust_empty_store = self.link.config.trust_empty_store;
         let fresh = Stamp::from_bits(bits);
-        let asking = Asking { wall: wall(), fresh, trust_empty_store };
+        let asking = Circumstances { wall: wall(), fresh, trust_empty_store };
         let decided = decide(state, asked, asking);
         if decided.past.is_none() || state.index.is_some() {
             return Ok(decided);
@@ -130,8 +130,14 @@ impl<'a> Session<'a> {
             let index = state.index.unwrap_or(0);
             put(&self.names.past, History { past, offset, index }.write(), None);
         }
-        if decided.change == Change::Released {
-            writes.push(TxnOp::delete(self.names.leader.as_str(), None));
+        let leader = self.names.leader.as_str();
+        match decided.change {
+            Change::Released => writes.push(TxnOp::delete(leader, None)),
+            Change::Wished if state.leader.is_some() => {
+                let unchanged = PutOptions::new().with_ignore_value().with_ignore_lease();
+                writes.push(TxnOp::put(leader, "", Some(unchanged)));
+            }
+            _ => {}
         }
         self.transact(state, writes).await
     }

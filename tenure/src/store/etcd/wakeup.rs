@@ -1,16 +1,16 @@
-//! Wake-ups: one watch on the leases of all elections under the prefix, which reports releases and
-//! ends of leases alike.
+//! Wake-ups: one watch on the leaders' keys of all elections under the prefix, which reports
+//! releases and ends of leases alike. A wish writes the leader's key once more, as it is.
 //!
-//! The watch reports nothing but ends, so elections that are not watched here cost a message each
-//! time that their lease ends, and those that are watched here cost the cluster nothing. It begins
-//! "now": each election is hinted after that, so no past is needed that the server may have
-//! compacted away.
+//! Renewals write no key, so elections that are not watched here cost a message each time that
+//! their lease is granted or ends, and those that are watched here cost the cluster nothing. The
+//! watch begins "now": each election is hinted after that, so no past is needed that the server may
+//! have compacted away.
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use etcd_client::{WatchFilterType, WatchOptions, WatchStream};
+use etcd_client::{Event, EventType, WatchOptions, WatchStream};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
@@ -69,10 +69,10 @@ impl Subscriber for Link {
 
 impl Link {
     async fn watch(&self, live: &Live) -> Result<WatchStream, StoreError> {
-        let ends = WatchOptions::new().with_prefix().with_filters([WatchFilterType::NoPut]);
+        let all = WatchOptions::new().with_prefix();
         let mut client = live.client.watch_client();
         let created = async {
-            let mut watch = client.watch(self.config.leaders(), Some(ends)).await?;
+            let mut watch = client.watch(self.config.leaders(), Some(all)).await?;
             let first = watch.message().await?;
             Ok::<_, etcd_client::Error>((watch, first))
         };
@@ -97,6 +97,14 @@ impl Link {
     }
 }
 
+/// The leader's key of a lease that has ended, or whose holder is wished to hand over.
+fn hints(event: &Event) -> Option<&[u8]> {
+    let key = event.kv()?;
+    // A grant makes the key, which has the version 1 then.
+    let is_grant = event.event_type() == EventType::Put && key.version() == 1;
+    (!is_grant).then(|| key.key())
+}
+
 /// Hints what the watch reports, until it is ended or the connection is.
 async fn forward(link: Arc<Link>, live: Arc<Live>, mut watch: WatchStream, end: CancellationToken) {
     let leaders = link.config.leaders();
@@ -109,7 +117,7 @@ async fn forward(link: Arc<Link>, live: Arc<Live>, mut watch: WatchStream, end: 
         };
         match message {
             Ok(Some(update)) if !update.canceled() => {
-                for name in update.events().iter().filter_map(|event| Some(event.kv()?.key())) {
+                for name in update.events().iter().filter_map(hints) {
                     let name = std::str::from_utf8(name).unwrap_or_default();
                     let Some(key) = name.strip_prefix(&leaders) else { continue };
                     let Ok(key) = Key::new(key) else { continue };

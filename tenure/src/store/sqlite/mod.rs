@@ -4,7 +4,7 @@
 //! write lock, carries out [`tenure_core::contract::apply`] on the record and the past that it
 //! loads, and is on the disk (`synchronous=FULL`) before it is answered. Looks only read. No
 //! decision rests on the file's clock, so setting the host's clock ends no lease and prolongs none.
-//! One poll of the file wakes all candidates that wait for a release.
+//! One poll of the file wakes all candidates that wait for a release or a wish.
 //!
 //! Before and after each request the store checks that the file, its write-ahead log and its shared
 //! memory are still the ones that all other processes use: see [`SqliteError::Replaced`]. A file
@@ -64,7 +64,7 @@ pub use store::Sqlite;
 pub const STATEMENTS: [(&str, &str); 9] = [
     ("election", record::SELECT_ELECTION),
     ("past", record::SELECT_PAST),
-    ("released", record::SELECT_RELEASED),
+    ("hint", record::SELECT_HINT),
     ("grant", record::GRANT),
     ("change", record::CHANGE),
     ("renew", record::RENEW),

@@ -40,8 +40,9 @@ pub(super) const DELETE: &str = "DELETE FROM elections WHERE key = ?1";
 pub(super) const SELECT_PAST: &str = "
     SELECT identity, stamp, watched, longest, purged FROM past WHERE one = 1";
 
-pub(super) const SELECT_RELEASED: &str = "
-    SELECT token FROM elections WHERE key = ?1 AND released = 1";
+pub(super) const SELECT_HINT: &str = "
+    SELECT token, released, wanted FROM elections
+    WHERE key = ?1 AND (released = 1 OR wanted IS NOT NULL)";
 
 pub(super) const KEEP_PAST: &str = "
     REPLACE INTO past (one, identity, stamp, watched, longest, purged) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
@@ -50,6 +51,15 @@ pub(super) const KEEP_PAST: &str = "
 /// the file as it is now, or another one.
 pub(super) const OURS: u128 = 1;
 const OTHERS: u128 = 0;
+
+/// The lease of this tenure was released, or somebody is wished to lead instead of it. Another
+/// hint follows only once this has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    token: i64,
+    released: bool,
+    wanted: Option<Vec<u8>>,
+}
 
 /// One election.
 #[derive(Debug)]
@@ -92,12 +102,13 @@ impl Database {
             .map_err(|error| error.about(|| format!("the record of {key:?}")))
     }
 
-    /// The tenure that released the lease, if no candidate has acquired it since.
-    pub(super) fn released(&self, key: &Key) -> Result<Option<Token>, SqliteError> {
-        let token = self.first(SELECT_RELEASED, &[&key.as_str()], |row| row.get(0));
-        let token: Option<i64> = token.map_err(|error| self.handle.failed(error))?;
-        // An invalid token is damage, which the next request reports.
-        Ok(token.and_then(|token| Token::try_from(token).ok()))
+    /// Why candidates that wait should ask, if they should.
+    pub(super) fn hint(&self, key: &Key) -> Result<Option<Hint>, SqliteError> {
+        let read = |row: &Row<'_>| {
+            Ok(Hint { token: row.get(0)?, released: row.get(1)?, wanted: row.get(2)? })
+        };
+        let hint = self.first(SELECT_HINT, &[&key.as_str()], read);
+        hint.map_err(|error| self.handle.failed(error))
     }
 
     /// A number that changes with each commit of another connection.

@@ -3,11 +3,11 @@
 //! SQLite does not notify a process that another one has written the file. But it has a number for
 //! the file's version, which is read from the shared memory and costs next to nothing while nothing
 //! has changed. Only after a change are the records of waiting candidates read. Hints are sent for
-//! releases only: candidates know the end of a lease by time beforehand.
+//! releases and wishes only: candidates know the end of a lease by time beforehand.
 //!
-//! A hint can be late by [`POLL_EVERY`]. No release after the beginning of a stream is missed: the
-//! first hint of each stream is sent after the stream was registered here, so that an attempt
-//! follows, and a later release is a new version.
+//! A hint can be late by [`POLL_EVERY`]. None after the beginning of a stream is missed: the first
+//! hint of each stream is sent after the stream was registered here, so that an attempt follows,
+//! and a later release or wish is a new version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::database::Database;
 use super::error::SqliteError;
-use crate::Token;
+use super::record::Hint;
 use crate::store::watchers::{WatcherId, Watchers};
 use crate::store::{Changes, Key};
 
@@ -35,8 +35,8 @@ pub(super) struct Waiting(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     watchers: Watchers,
-    /// The tenure of whose release the watchers of an election were notified.
-    notified: BTreeMap<Key, Token>,
+    /// Of what the watchers of an election were notified last.
+    notified: BTreeMap<Key, Hint>,
 }
 
 impl Waiting {
@@ -62,12 +62,16 @@ impl Waiting {
         keys
     }
 
-    fn released(&self, key: &Key, token: Token) {
+    /// The file has that for the watchers of an election now.
+    fn has(&self, key: &Key, hint: Option<Hint>) {
         let mut state = self.lock();
-        if state.watchers.is_watched(key)
-            && state.notified.insert(key.clone(), token) != Some(token)
-        {
-            state.watchers.wake(key);
+        match hint.filter(|_| state.watchers.is_watched(key)) {
+            None => drop(state.notified.remove(key)),
+            hint if state.notified.get(key) == hint.as_ref() => {}
+            Some(hint) => {
+                state.notified.insert(key.clone(), hint);
+                state.watchers.wake(key);
+            }
         }
     }
 }
@@ -136,7 +140,7 @@ impl Poller {
 
     pub(super) fn poll(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
         let began = Instant::now();
-        let polled = self.read_releases(at, waiting);
+        let polled = self.read_hints(at, waiting);
         self.due = began + (began.elapsed() * POLL_PART).max(POLL_EVERY);
         polled
     }
@@ -146,7 +150,7 @@ impl Poller {
         *self = Self { version: None, due: Instant::now() + OPEN_EVERY };
     }
 
-    fn read_releases(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
+    fn read_hints(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
         let keys = waiting.keys();
         at.place.is_kept()?;
         let version = at.version()?;
@@ -154,9 +158,7 @@ impl Poller {
             return Ok(());
         }
         for key in keys {
-            if let Some(token) = at.released(&key)? {
-                waiting.released(&key, token);
-            }
+            waiting.has(&key, at.hint(&key)?);
         }
         self.version = Some(version);
         Ok(())

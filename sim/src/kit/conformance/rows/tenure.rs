@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tenure::store::{Acquire, Reply, Store, Watched};
+use tenure::store::{Acquire, Reply, Request, Store, Watched, Wish};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, RENEWED, broken, key, must, release};
@@ -152,15 +152,28 @@ pub(crate) async fn the_age_of_a_mark_is_told<H: Harness>(probe: &mut Probe<'_, 
 /// Hints are unreliable, and the first one means that the subscription is fresh.
 const HINTED_WITHIN: Duration = Duration::from_secs(20);
 
-pub(crate) async fn a_release_sends_a_hint<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn wishes_and_releases_send_hints<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     let waits = probe.harness.connect().await;
     let mut hints = pin!(waits.hints(Watched::only([key("job")?])));
-    let fresh = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;
-    must(matches!(fresh, Ok(Some(_))), || "no hint came after the subscription".into())?;
-    // Further hints because of the subscription end after a while.
-    while let Ok(Some(_)) = tokio::time::timeout(HINTED_WITHIN / 20, hints.next()).await {}
-    probe.expect(release(1, token), Reply::Released).await?;
-    let hinted = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;
-    must(matches!(hinted, Ok(Some(_))), || format!("no hint came within {HINTED_WITHIN:?}"))
+    let wish = Request::Want { token, wish: Some(Wish::Anybody) };
+    let causes = [
+        ("a subscription", None),
+        ("a wish", Some((wish, Reply::Noted))),
+        ("a release", Some((release(1, token), Reply::Released))),
+    ];
+    for (cause, request) in causes {
+        if let Some((request, reply)) = request {
+            probe.expect(request, reply).await?;
+        }
+        let hinted = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;
+        must(matches!(hinted, Ok(Some(_))), || {
+            format!("no hint came within {HINTED_WITHIN:?} after {cause}")
+        })?;
+        // Further ones for the same cause end after a while.
+        while let Ok(Some(_)) = tokio::time::timeout(HINTED_WITHIN / 20, hints.next()).await {}
+    }
+    Ok(())
 }
