@@ -1,8 +1,10 @@
 //! The past of a file that may lack grants is watched before anything is granted.
 
+use std::time::Duration;
+
 use tenure::Token;
 use tenure::store::sqlite::Sqlite;
-use tenure::store::{Reply, Request};
+use tenure::store::{Key, Reply, Request, Store};
 
 use super::child;
 use super::support::{
@@ -72,6 +74,32 @@ async fn tokens_outlive_the_file() {
     folder.delete();
     assert!(granted_after_a_watch(&folder.distrustful(), acquire(2, None)).await > last);
     assert_eq!(call(&folder.distrustful(), release(1, last)).await.unwrap(), Reply::NotHeld);
+}
+
+/// In another time namespace, whose clock is not the one by which the leader is watched.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn purging_elsewhere_in_time() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1, "the lease that was given back");
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 0, "the other was not watched");
+    assert!(is_unwatched(&store, acquire(2, None)).await, "a purge watches no past");
+}
+
+#[tokio::test]
+async fn a_purge_in_another_boot_keeps_leases_and_tokens() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let released = past_tenure(&store).await;
+    let another = Key::new("another").unwrap();
+    let leads = store.call(&another, acquire(3, None)).await.unwrap();
+    let Reply::Granted { token } = leads else { panic!("{leads:?}") };
+    child::succeeds(child::at_another_time("quarantine::purging_elsewhere_in_time", &folder.file));
+    let renewed = store.call(&another, renew(3, token)).await.unwrap();
+    assert!(matches!(renewed, Reply::Renewed { .. }), "{renewed:?}");
+    assert!(is_unwatched(&folder.store(), acquire(4, None)).await);
+    assert!(granted_after_a_watch(&folder.store(), acquire(4, None)).await > released);
 }
 
 /// In a time namespace whose boot clock is a day ahead.
