@@ -1,5 +1,7 @@
 //! The statuses with which the command ends, besides those of the program that it runs.
 
+use std::error::Error;
+
 /// The program was killed by a signal: this and the signal's number, as in shells.
 pub(crate) const SIGNALLED: u8 = 128;
 /// The command line or a setting is wrong.
@@ -57,4 +59,13 @@ impl From<tenure::StartError> for Failure {
     fn from(error: tenure::StartError) -> Self {
         Self::usage(error)
     }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }

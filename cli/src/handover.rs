@@ -2,12 +2,27 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use tenure::Token;
 use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store, Wish};
 
-use crate::args::Handover;
-use crate::exit::{Failure, NOBODY};
-use crate::place;
+use crate::duration::duration;
+use crate::exit::{Failure, NOBODY, with_causes};
+use crate::place::{self, At};
+
+#[derive(Debug, Args)]
+pub(crate) struct Handover {
+    /// The election.
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// The name of the candidate that is to lead [default: any other one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) to: Option<String>,
+    /// How long to wait until another candidate leads.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub(crate) timeout: Duration,
+}
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
@@ -74,7 +89,7 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
 }
 
 async fn call(store: &AnyStore, key: &Key, request: Request) -> Result<Reply, Failure> {
-    let failed = |error| Failure::store(crate::run::with_causes(&error));
+    let failed = |error| Failure::store(with_causes(&error));
     store.call(key, request).await.map_err(failed)
 }
 

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::Arguments;
 use crate::exit::Failure;
 
 #[derive(Debug, Args)]
@@ -26,15 +25,15 @@ pub(crate) struct Manual {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn completions(options: &Completions) -> Result<u8, Failure> {
+pub(crate) fn completions(options: &Completions, mut command: Command) -> Result<u8, Failure> {
     // The generator panics where its output can't be written.
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Arguments::command(), "tenure", &mut script);
+    clap_complete::generate(options.shell, &mut command, "tenure", &mut script);
     printed(&script)
 }
 
-pub(crate) fn manual(options: &Manual) -> Result<u8, Failure> {
-    let mut command = Arguments::command().disable_help_subcommand(true);
+pub(crate) fn manual(options: &Manual, command: Command) -> Result<u8, Failure> {
+    let mut command = command.disable_help_subcommand(true);
     // Names the subcommands' pages `tenure-run` and so on.
     command.build();
     let Some(folder) = &options.out else { return printed(&page(&command)?.1) };

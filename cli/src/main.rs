@@ -9,10 +9,11 @@
 //! | `status`, `handover`, `purge`, `migrate` | one question, or one wish, at the store |
 //! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
-//! | `args`, `place`, `exit` | the command line, the store, the statuses |
+//! | `args`, `place`, `duration`, `exit` | the command line, the store, the statuses |
 
 mod args;
 mod doctor;
+mod duration;
 mod exit;
 mod guard;
 mod handover;
@@ -29,8 +30,8 @@ mod status;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use args::{Arguments, What};
 use exit::Failure;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    match carry_out(&arguments.what) {
+    match dispatch(&arguments.what) {
         Ok(status) => status.into(),
         Err(failure) => {
             eprintln!("tenure: {failure}");
@@ -66,7 +67,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn carry_out(what: &What) -> Result<u8, Failure> {
+fn dispatch(what: &What) -> Result<u8, Failure> {
     log(match what {
         What::Run(options) => level(options.verbose),
         What::Sidecar(options) => level(options.verbose),
@@ -90,8 +91,8 @@ fn carry_out(what: &What) -> Result<u8, Failure> {
             What::Sidecar(options) => sidecar::sidecar(options).await,
             What::Purge(options) => purge::purge(options).await,
             What::Migrate(options) => migrate::migrate(options).await,
-            What::Completions(options) => install::completions(options),
-            What::Man(options) => install::manual(options),
+            What::Completions(options) => install::completions(options, Arguments::command()),
+            What::Man(options) => install::manual(options, Arguments::command()),
             What::Doctor(options) => doctor::doctor(options).await,
         }
     });

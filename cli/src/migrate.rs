@@ -3,9 +3,8 @@
 use clap::Args;
 use tenure::store::{AnyStore, Store};
 
-use crate::args::At;
-use crate::exit::Failure;
-use crate::place;
+use crate::exit::{Failure, with_causes};
+use crate::place::{self, At};
 
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
@@ -37,7 +36,7 @@ async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> 
     let statements = statements.join("\n");
     if options.apply {
         let applied = postgres.ask_server(&statements).await;
-        applied.map_err(|error| Failure::store(crate::run::with_causes(&error)))?;
+        applied.map_err(|error| Failure::store(with_causes(&error)))?;
     } else {
         // A reader that has gone needs no more.
         let _ = writeln!(std::io::stdout(), "{statements}");

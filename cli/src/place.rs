@@ -4,10 +4,11 @@
 mod own_file;
 
 use std::fs;
+use std::path::PathBuf;
 
+use clap::Args;
 use tenure::store::AnyStore;
 
-use crate::args::At;
 use crate::exit::Failure;
 #[cfg(feature = "sqlite")]
 use own_file::own_file;
@@ -15,6 +16,22 @@ use own_file::own_file;
 /// Any of these, if it is not empty, makes the library read the store from variables.
 pub(crate) const VARIABLES: [&str; 3] =
     ["TENURE_STORE", "TENURE_REDIS_HOST", "TENURE_REDIS_SENTINEL_HOST"];
+
+/// Where elections are kept.
+#[expect(clippy::doc_markdown, reason = "the texts of --help have no markup")]
+#[derive(Debug, Args)]
+pub(crate) struct At {
+    /// The store's URL, such as redis://10.0.0.7:6379.
+    ///
+    /// Without it: the file of --store-file, else TENURE_STORE and the variables beside it, else a
+    /// file of this user on this host. Other users can read command lines: give a URL with a
+    /// password by --store-file or TENURE_STORE.
+    #[arg(long, value_name = "URL", conflicts_with = "store_file")]
+    pub(crate) store: Option<String>,
+    /// A file with the store's URL in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store_file: Option<PathBuf>,
+}
 
 /// The store of the command line, else of the variables, else of this user on this host.
 pub(crate) fn store(at: &At) -> Result<AnyStore, Failure> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use tenure::store::{AnyStore, PurgeAge, Store, StoreErrorKind};
 
-use crate::args::{At, duration};
-use crate::exit::Failure;
-use crate::place;
+use crate::duration::duration;
+use crate::exit::{Failure, with_causes};
+use crate::place::{self, At};
 
 #[derive(Debug, Args)]
 pub(crate) struct Purge {
@@ -41,6 +41,6 @@ pub(crate) async fn purge(options: &Purge) -> Result<u8, Failure> {
 async fn purged(store: &AnyStore, age: Duration) -> Result<u64, Failure> {
     store.purge(age).await.map_err(|error| match error.kind() {
         StoreErrorKind::Unsupported => Failure::usage(error),
-        _ => Failure::store(crate::run::with_causes(&error)),
+        _ => Failure::store(with_causes(&error)),
     })
 }

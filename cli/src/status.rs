@@ -3,14 +3,40 @@
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clap::Args;
 use futures_util::StreamExt;
 use serde_json::json;
 use tenure::store::{Incumbent, Store, StoreError, Wish};
 use tenure::{Elections, Observer, StartError, Token};
 
-use crate::args::Status;
-use crate::exit::{Failure, NOBODY, UNKNOWN};
-use crate::place;
+use crate::duration::duration;
+use crate::exit::{Failure, NOBODY, UNKNOWN, with_causes};
+use crate::place::{self, At};
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The elections.
+    #[arg(required_unless_present = "all", num_args = 1.., value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// All elections that had a leader and were not purged.
+    #[arg(long, conflicts_with_all = ["keys", "wait_for"])]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// Print one JSON object for each election, in lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Wait until that holds of each election: leader, none, or the name of the candidate that
+    /// leads.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) wait_for: Option<String>,
+    /// Print a line for each change, until the end by a signal.
+    #[arg(long, conflicts_with_all = ["wait_for", "timeout"])]
+    pub(crate) watch: bool,
+    /// How long to wait for the store, and for --wait-for.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
 
 /// How long the store may take to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -58,7 +84,7 @@ async fn all(elections: &Elections, options: &Status) -> Result<Vec<String>, Fai
     let keys = tokio::time::timeout(within, elections.keys()).await;
     let keys =
         keys.map_err(|_| Failure::store("the store has not listed its elections in time"))?;
-    let keys = keys.map_err(|error| Failure::store(crate::run::with_causes(&error)))?;
+    let keys = keys.map_err(|error| Failure::store(with_causes(&error)))?;
     Ok(keys.iter().map(ToString::to_string).collect())
 }
 
@@ -144,7 +170,7 @@ impl Look {
     fn of(sight: Result<Option<Incumbent>, StoreError>) -> Self {
         match sight {
             Ok(leader) => leader.map_or(Self::Nobody, Self::Leader),
-            Err(error) => Self::Unknown(crate::run::with_causes(&error)),
+            Err(error) => Self::Unknown(with_causes(&error)),
         }
     }
 

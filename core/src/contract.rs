@@ -13,11 +13,10 @@ pub mod server_ends;
 
 use core::time::Duration;
 
-use crate::id::{HolderId, NameId, RequestId, Stamp, Token};
-use crate::request::{
-    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp,
-    Wish,
-};
+use crate::id::{HolderId, RequestId, Stamp, Token};
+pub use crate::record::Record;
+use crate::record::{Asked, Mark, Reservation, Wish};
+use crate::request::{Acquire, Loss, Reply, Request, Sight, UnwatchedPast, WatchedStamp};
 use crate::time::Instant;
 
 /// As long as a past is watched that was trusted from the beginning.
@@ -25,63 +24,6 @@ pub const FOREVER: Duration = Duration::from_micros(1 << 52);
 /// The largest reading of a store's clock that tokens follow, in microseconds: a clock beyond it is
 /// no clock.
 const LARGEST_TIME: u64 = 1 << 52;
-
-/// What a store keeps for one election.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Record {
-    /// The last tenure's token.
-    pub token: Token,
-    /// The last tenure's holder.
-    pub holder: HolderId,
-    /// The request that last won or extended the lease.
-    pub number: RequestId,
-    /// The holder has given the lease back.
-    pub released: bool,
-    /// For whom the lease is kept that was given back.
-    pub reservation: Option<Reservation>,
-    /// How long another candidate has to watch the mark before it may take the lease.
-    pub ttl: Duration,
-    /// The quarantine that the last tenure's candidate declared.
-    pub quarantine: Duration,
-    /// Whom an operator wishes to lead.
-    pub wanted: Option<Wish>,
-    /// Who has asked for the lead since the last renewal.
-    pub asked: Option<Asked>,
-    /// When the mark was written, on the store's clock: for people, and as a hint.
-    pub written: Instant,
-}
-
-impl Record {
-    /// The lease's mark.
-    pub const fn mark(&self) -> Mark {
-        Mark { holder: self.holder, number: self.number }
-    }
-
-    /// How long a candidate of that name and these settings has to watch the mark before it may
-    /// take the lease.
-    ///
-    /// Where the settings of two candidates contradict each other, one of them would not wait for
-    /// the other's leases after a loss of data: then neither takes over from the other before that
-    /// wait.
-    pub fn demands(&self, name: NameId, ttl: Duration, quarantine: Duration) -> Duration {
-        let kept = match self.reservation {
-            _ if !self.released => self.ttl,
-            Some(kept) if kept.name != name => kept.reserve,
-            Some(_) | None => Duration::ZERO,
-        };
-        if self.agrees(ttl, quarantine) { kept } else { kept.max(self.ttl).max(self.quarantine) }
-    }
-
-    /// Whether the lease was given back for the candidates of that name.
-    pub fn is_kept_for(&self, name: NameId) -> bool {
-        self.released && self.reservation.is_some_and(|kept| kept.name == name)
-    }
-
-    /// Whether these settings and the record's cover each other's leases.
-    pub fn agrees(&self, ttl: Duration, quarantine: Duration) -> bool {
-        quarantine >= self.ttl && self.quarantine >= ttl
-    }
-}
 
 /// What a store knows about its own history, beside all elections of one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -44,6 +44,7 @@ pub mod contract;
 mod id;
 mod number;
 mod random;
+mod record;
 mod request;
 #[cfg(feature = "serde")]
 mod serialized;
@@ -60,10 +61,8 @@ pub use claim::Claim;
 pub use config::{Config, ConfigBuilder, ConfigError, Explanation, Remedy, RenewErrorPolicy};
 pub use id::{HolderId, NameId, RequestId, Seed, Stamp, Token};
 pub use number::TokenError;
-pub use request::{
-    Acquire, Asked, Loss, Mark, Reply, Request, Reservation, Sight, UnwatchedPast, WatchedStamp,
-    Wish,
-};
+pub use record::{Asked, Mark, Reservation, Wish};
+pub use request::{Acquire, Loss, Reply, Request, Sight, UnwatchedPast, WatchedStamp};
 pub use stage::Stage;
 pub use time::Instant;
 #[cfg(feature = "serde")]

@@ -2,18 +2,9 @@
 
 use core::time::Duration;
 
-use crate::contract::Record;
 use crate::id::{HolderId, NameId, RequestId, Stamp, Token};
+use crate::record::{Asked, Mark, Record, Reservation, Wish};
 use crate::time::Instant;
-
-/// Which request last won or extended a lease. A lease whose mark stays the same is not renewed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mark {
-    /// The campaign.
-    pub holder: HolderId,
-    /// Its request.
-    pub number: RequestId,
-}
 
 /// For how long a candidate has watched a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,40 +23,6 @@ pub struct UnwatchedPast {
     /// The longest TTL that is known to have been granted: a watch takes as long, or the
     /// quarantine, if that is longer.
     pub longest: Duration,
-}
-
-/// A lease that was given back for one candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Reservation {
-    /// Who may have it at once.
-    pub name: NameId,
-    /// How long others have to watch it.
-    pub reserve: Duration,
-}
-
-/// Whom an operator wishes to lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wish {
-    /// Any candidate but the leader.
-    Anybody,
-    /// The candidates of that name.
-    Name(NameId),
-}
-
-/// A candidate that asks for the lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Asked {
-    /// Its name.
-    pub name: NameId,
-    /// How long it lets others go first.
-    pub defer: Duration,
-}
-
-impl Asked {
-    /// Whether that is who should lead.
-    pub fn is_wished(&self, wish: Wish) -> bool {
-        wish == Wish::Anybody || wish == Wish::Name(self.name)
-    }
 }
 
 /// One atomic step at the store.

@@ -8,9 +8,8 @@ use serde::{Serialize, Serializer};
 
 use crate::contract::{FOREVER, Moment, Past, Record, apply};
 use crate::id::{NameId, Token};
-use crate::request::{
-    Acquire, Asked, Mark, Reply, Request, Sight, UnwatchedPast, WatchedStamp, Wish,
-};
+use crate::record::{Asked, Mark, Wish};
+use crate::request::{Acquire, Reply, Request, Sight, UnwatchedPast, WatchedStamp};
 
 /// One step at a store: what was kept before, what was asked, and what came of it.
 /// `proof/REPLAY.md` in the repository describes what it is written as; times are nanoseconds.
@@ -49,8 +48,8 @@ impl Serialize for Transition {
         let (before, after) = (State(self.before), State(self.after));
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("before", &Before { server: &server, state: before })?;
-        line.serialize_entry("request", &Asks { at: self.at, request: self.request })?;
-        line.serialize_entry("reply", &Told(self.reply))?;
+        line.serialize_entry("request", &RequestFields { at: self.at, request: self.request })?;
+        line.serialize_entry("reply", &ReplyFields(self.reply))?;
         line.serialize_entry("after", &after)?;
         line.end()
     }
@@ -193,12 +192,12 @@ impl Serialize for Known {
     }
 }
 
-struct Asks {
+struct RequestFields {
     at: Moment,
     request: Request,
 }
 
-impl Serialize for Asks {
+impl Serialize for RequestFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let first = ("first", Value::Bool(self.at.first));
         let kind = |kind| ("kind", Value::Text(kind));
@@ -287,9 +286,9 @@ impl Serialize for Asks {
     }
 }
 
-struct Told(Reply);
+struct ReplyFields(Reply);
 
-impl Serialize for Told {
+impl Serialize for ReplyFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = |kind| ("kind", Value::Text(kind));
         let stamp = |past: Option<UnwatchedPast>| {

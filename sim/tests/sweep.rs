@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Which};
-use tenure_sim::plan::{Asking, FaultKind, Plan, Point, Scope, Trigger, When, swarm};
+use tenure_sim::plan::{FaultKind, Plan, Point, RequestKind, Scope, Trigger, When, swarm};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{Report, Sweep, SweepError, default_plan, points};
 
@@ -34,7 +34,7 @@ fn the_usual_run_comes_to_points_of_every_kind() {
         assert!(found.contains(&Some((point as u8, None))), "{point:?}");
     }
     for point in [Point::Send, Point::Sent, Point::Reply] {
-        for of in [Asking::Acquire, Asking::Renew, Asking::Release] {
+        for of in [RequestKind::Acquire, RequestKind::Renew, RequestKind::Release] {
             assert!(found.contains(&Some((point as u8, Some(of as u8)))), "{point:?} of {of:?}");
         }
     }

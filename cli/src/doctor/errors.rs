@@ -7,7 +7,7 @@ use tenure::store::{StoreError, StoreErrorKind};
 
 use super::kind::Kind;
 use super::report::Report;
-use crate::run::with_causes;
+use crate::exit::with_causes;
 
 impl Report {
     /// A request or a question has failed.

@@ -12,12 +12,12 @@
 //! rights. The checks use the candidates' own configuration: run the command as they run, on the
 //! host that they run on.
 
-pub(crate) mod args;
 mod clock;
 mod errors;
 mod kind;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
+mod options;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -34,7 +34,7 @@ use tenure::store::{AnyStore, Store};
 
 use crate::exit::Failure;
 use crate::place;
-use args::Doctor;
+pub(crate) use options::Doctor;
 use report::Report;
 
 pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
@@ -107,6 +107,6 @@ async fn of_its_kind(
 
 /// The same store with connections of its own, so often that there are that many together.
 #[cfg(any(feature = "redis", feature = "postgres"))]
-fn others(at: &crate::args::At, together: usize) -> Result<Vec<AnyStore>, Failure> {
+fn others(at: &place::At, together: usize) -> Result<Vec<AnyStore>, Failure> {
     (1..together).map(|_| place::quiet(at)).collect()
 }

@@ -230,7 +230,7 @@ impl Patient<'_> {
 
     async fn wakes(&mut self, hints: &mut Hints, when: &str) {
         if !matches!(timeout(WAKES_WITHIN, hints.next()).await, Ok(Some(_))) {
-            let why = self.store.connect_error().map(|error| crate::run::with_causes(&error));
+            let why = self.store.connect_error().map(|error| crate::exit::with_causes(&error));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let text = format!("no wake-up has come within {WAKES_WITHIN:?} {when}{why}");
             self.report.add(Kind::WakeUpsMissing, text);

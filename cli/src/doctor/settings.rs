@@ -8,7 +8,7 @@ use tenure::{Candidate, Config};
 
 use super::kind::Kind;
 use super::report::Report;
-use crate::args::At;
+use crate::place::At;
 
 /// What `tenure run` tells its command.
 const OF_THE_COMMAND: [&str; 1] = ["TENURE_TOKEN"];

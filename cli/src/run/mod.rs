@@ -6,11 +6,11 @@
 
 mod limits;
 mod link;
+mod options;
 mod signals;
 mod terminal;
 mod work;
 
-use std::error::Error;
 use std::time::Duration;
 
 use nix::sys::prctl::set_child_subreaper;
@@ -18,13 +18,13 @@ use tenure::store::Store;
 use tenure::{Candidate, FirstAttempt, StoreHealth, Tenure};
 use tokio::signal::unix::SignalKind;
 
-use crate::args::Run;
-use crate::exit::{Failure, LOST, SIGNALLED};
+use crate::exit::{Failure, LOST, SIGNALLED, with_causes};
 use crate::notify::Notices;
 use crate::place;
 use limits::Limits;
 pub(crate) use link::reap_orphans;
 use link::{FromGuard, Guard, Guarded};
+pub(crate) use options::Run;
 pub(crate) use signals::{Signals, asks_to_end};
 use terminal::Terminal;
 use work::End;
@@ -70,15 +70,6 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
 /// Whether commands can be run under these settings.
 pub(crate) fn suits(config: &tenure::Config) -> Result<(), Failure> {
     Limits::new(config, Duration::ZERO).map(drop)
-}
-
-/// An error and its causes in one line.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |text, cause| {
-        let cause = cause.to_string();
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
 }
 
 /// The status after a signal that asked this process to end.

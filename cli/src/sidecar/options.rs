@@ -8,7 +8,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::args::{At, duration};
+use crate::duration::duration;
+use crate::place::At;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sidecar {

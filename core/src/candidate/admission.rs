@@ -9,7 +9,8 @@ use super::{
     Unwanted, Wished,
 };
 use crate::id::RequestId;
-use crate::request::{Acquire, Asked as ByName, Request, Reservation};
+use crate::record::{Asked as ByName, Reservation};
+use crate::request::{Acquire, Request};
 use crate::time::Instant;
 
 impl Candidate {

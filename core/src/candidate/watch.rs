@@ -8,7 +8,8 @@ use core::time::Duration;
 use crate::config::Config;
 use crate::contract::Record;
 use crate::id::{Stamp, Token};
-use crate::request::{Loss, Mark, Sight, UnwatchedPast, WatchedStamp};
+use crate::record::Mark;
+use crate::request::{Loss, Sight, UnwatchedPast, WatchedStamp};
 use crate::time::{Instant, Span};
 
 /// A lease that the candidate waits for.

@@ -2,7 +2,7 @@
 
 use tenure_core::{Reply, Request, Token, UnwatchedPast};
 
-use crate::plan::Asking;
+use crate::plan::RequestKind;
 use crate::trace::{Answer, Asked, Mark, Reason};
 
 /// A request and its holder, which is zero for a look; `None` if it is one of an operator.
@@ -64,12 +64,12 @@ pub(crate) const fn in_words(reason: tenure_core::StepDownReason) -> Reason {
 
 impl Asked {
     /// The kind of the request, for which faults can wait.
-    pub(crate) const fn kind(self) -> Asking {
+    pub(crate) const fn kind(self) -> RequestKind {
         match self {
-            Self::Acquire { .. } => Asking::Acquire,
-            Self::Look { .. } => Asking::Look,
-            Self::Renew { .. } => Asking::Renew,
-            Self::Release { .. } => Asking::Release,
+            Self::Acquire { .. } => RequestKind::Acquire,
+            Self::Look { .. } => RequestKind::Look,
+            Self::Renew { .. } => RequestKind::Renew,
+            Self::Release { .. } => RequestKind::Release,
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct Trigger {
     /// The node that reaches it; any node, if `None`.
     pub node: Option<usize>,
     /// The kind of request, if the point is about a request; any kind, if `None`.
-    pub of: Option<Asking>,
+    pub of: Option<RequestKind>,
     /// The number of the occurrence, counted from one.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub nth: u32,
@@ -71,7 +71,7 @@ pub enum Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure_core::Request`")]
-pub enum Asking {
+pub enum RequestKind {
     Acquire,
     Look,
     Renew,

@@ -31,7 +31,7 @@ pub use catalogue::{
 pub(crate) use catalogue::{Shown, Time};
 pub(crate) use ending::Ending;
 pub use error::PlanError;
-pub use fault::{Asking, Fault, Point, Trigger, When};
+pub use fault::{Fault, Point, RequestKind, Trigger, When};
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
 pub use swarm::{Backend, SILENT_MOST_MS, Scope, Shows, swarm};

@@ -1,11 +1,11 @@
 //! Faults that begin at a point of the run.
 
-use tenure_sim::plan::{Asking, Fault, FaultKind, Point, ProcessFault, Trigger, What, When};
+use tenure_sim::plan::{Fault, FaultKind, Point, ProcessFault, RequestKind, Trigger, What, When};
 use tenure_sim::trace::{Answer, Entry, Event};
 
 use crate::{TTL_MS, held, leads, seen, with};
 
-fn on(point: Point, of: Option<Asking>, nth: u32, for_ms: u64, what: What) -> Fault {
+fn on(point: Point, of: Option<RequestKind>, nth: u32, for_ms: u64, what: What) -> Fault {
     let when = When::On(Trigger { point, node: None, of, nth, after_ms: 0 });
     Fault { when, for_ms, what }
 }
@@ -20,7 +20,7 @@ fn began(entries: &[Entry]) -> Vec<(u64, (FaultKind, Option<usize>))> {
 #[test]
 fn a_pause_begins_at_the_third_reply() {
     let pause = ProcessFault::Pause.at(None);
-    let entries = held(&with(&[on(Point::Reply, Some(Asking::Renew), 3, 200, pause)]));
+    let entries = held(&with(&[on(Point::Reply, Some(RequestKind::Renew), 3, 200, pause)]));
     let began = began(&entries);
     let leader = leads(&entries)[0].1;
     assert_eq!(began.len(), 1);
@@ -35,7 +35,7 @@ fn a_pause_begins_at_the_third_reply() {
 #[test]
 fn a_pause_before_sending_delays_the_message() {
     let pause = ProcessFault::Pause.at(None);
-    let entries = held(&with(&[on(Point::Send, Some(Asking::Renew), 2, 150, pause)]));
+    let entries = held(&with(&[on(Point::Send, Some(RequestKind::Renew), 2, 150, pause)]));
     let (at, (kind, _)) = began(&entries)[0];
     assert_eq!(kind, FaultKind::PauseAtSend);
     let sent = seen(&entries, |event| match event {

@@ -4,8 +4,8 @@ use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::{
-    Asking, Fault, FaultKind, PlanError, Point, ProcessFault, Scope, StoreFault, Trigger, What,
-    When,
+    Fault, FaultKind, PlanError, Point, ProcessFault, RequestKind, Scope, StoreFault, Trigger,
+    What, When,
 };
 
 use super::{at, on, plan};
@@ -34,8 +34,13 @@ fn unsupported_faults_are_refused_by_name() {
 #[test]
 fn unsupported_triggers_are_refused() {
     let pause = ProcessFault::Pause.at(None);
-    let of_renewals =
-        Trigger { point: Point::Sent, node: None, of: Some(Asking::Renew), nth: 1, after_ms: 0 };
+    let of_renewals = Trigger {
+        point: Point::Sent,
+        node: None,
+        of: Some(RequestKind::Renew),
+        nth: 1,
+        after_ms: 0,
+    };
     let cases = [
         (on(Point::Reply, None, 1, 1, pause), "pause-at-reply", "a reply arrives"),
         (

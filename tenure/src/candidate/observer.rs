@@ -1,4 +1,4 @@
-//! Who leads, for those who never do.
+//! Observers: they learn who leads, and are no candidates.
 
 use std::fmt;
 use std::pin::Pin;

@@ -170,7 +170,7 @@ impl Driver {
                 Some(end) = self.world.descriptions.next(),
                     if !self.world.descriptions.is_empty() =>
                 {
-                    self.was_told(end);
+                    self.described(end);
                 }
                 Some(key) = self.hints.next() => self.hinted(&key),
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
@@ -241,7 +241,7 @@ impl Driver {
         }
         for _ in 0..self.world.descriptions.len() {
             let Some(end) = ready(&mut self.world.descriptions) else { break };
-            self.was_told(end);
+            self.described(end);
         }
         for _ in 0..HINTS {
             let Some(key) = self.hints.next().now_or_never().flatten() else { break };
@@ -273,9 +273,9 @@ impl Driver {
         self.world.admission.ended(ask, now, took);
     }
 
-    fn was_told(&mut self, end: Description) {
+    fn described(&mut self, end: Description) {
         let now = self.world.runtime.now();
-        self.world.admission.was_told(end.left, now, end.took);
+        self.world.admission.described(end.left, now, end.took);
         let id = end.election;
         if let Some(election) = self.elections.get_mut(&id) {
             election.was_described(&mut self.world, end);

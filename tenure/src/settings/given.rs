@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use super::error::{SettingError, Value};
 use super::mistake::{Mistake, shown};
+use super::scheme::Scheme;
 use super::setting::{Fault, Place, Row, Setting};
-use super::url::Scheme;
 
 /// The settings that are given, each at most once. A configuration takes what it knows; what is
 /// left then has no effect, and is refused by [`finish`](Self::finish).

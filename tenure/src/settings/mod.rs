@@ -11,6 +11,7 @@ mod error;
 mod given;
 mod host;
 mod mistake;
+mod scheme;
 mod setting;
 mod url;
 pub(crate) mod values;
@@ -19,8 +20,9 @@ mod variables;
 pub use error::SettingError;
 pub(crate) use given::Given;
 pub(crate) use mistake::Mistake;
+pub(crate) use scheme::{Hosts, Path, Scheme};
 #[cfg(test)]
 pub(crate) use setting::Place;
 pub(crate) use setting::{Fault, Row, Setting};
-pub(crate) use url::{Configured, Hosts, Path, Scheme, Table};
+pub(crate) use url::{Configured, Table};
 pub(crate) use variables::Variables;

@@ -221,8 +221,8 @@ fn append(file: &mut impl io::Write, text: &[u8]) -> Result<(), (u64, io::Error)
     Ok(())
 }
 
-/// Takes back what was appended last. A file that is shorter than that was truncated meanwhile, by
-/// who rotates logs.
+/// Takes back what was appended last. A file that is shorter than that was truncated meanwhile, as
+/// a rotation of logs does.
 fn take_back(file: &File, bytes: u64) -> io::Result<()> {
     file.set_len(file.metadata()?.len().saturating_sub(bytes))
 }

@@ -120,13 +120,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match carry_out() {
+    match dispatch() {
         Ok(code) => code.into(),
         Err(error) => error.report(),
     }
 }
 
-fn carry_out() -> Result<u8, CliError> {
+fn dispatch() -> Result<u8, CliError> {
     let arguments = Arguments::try_parse()?;
     match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(&arguments),

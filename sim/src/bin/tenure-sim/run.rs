@@ -207,7 +207,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     let plan = files.create_if(arguments.plan_out.as_deref())?;
     let shrink = files.create_if(arguments.shrink.as_deref())?;
     let page = arguments.report.open(&mut files)?;
-    let summaries = carry_out(&campaigns, arguments.minutes)?;
+    let summaries = run_all(&campaigns, arguments.minutes)?;
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
     }
@@ -247,7 +247,7 @@ pub(crate) fn report(
 }
 
 /// Carries out the campaigns one after another, until one has failed.
-fn carry_out(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>, CliError> {
+fn run_all(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>, CliError> {
     let mut summaries = Vec::new();
     for campaign in campaigns {
         let bar = progress(campaign, minutes);

@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenure_sim::engines::Engine;
-use tenure_sim::plan::{Asking, Fault, Point, ProcessFault, Trigger, What, When};
+use tenure_sim::plan::{Fault, Point, ProcessFault, RequestKind, Trigger, What, When};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
@@ -161,10 +161,10 @@ impl fmt::Display for InWords<'_> {
 fn point(f: &mut fmt::Formatter<'_>, trigger: Trigger) -> fmt::Result {
     let Trigger { point, node, of, nth, .. } = trigger;
     let of = match of {
-        Some(Asking::Acquire) => "acquire",
-        Some(Asking::Look) => "look",
-        Some(Asking::Renew) => "renew",
-        Some(Asking::Release) => "release",
+        Some(RequestKind::Acquire) => "acquire",
+        Some(RequestKind::Look) => "look",
+        Some(RequestKind::Renew) => "renew",
+        Some(RequestKind::Release) => "release",
         None => "any request",
     };
     let node = node.map_or_else(String::new, |node| format!(" of n{node}"));

@@ -3,13 +3,13 @@
 use super::algorithm::{Algorithm, Input, Visit};
 use super::world::{World, leader};
 use crate::plan::{
-    Asking, ClockFault, FaultKind, LinkFault, Point, ProcessFault, Step, Strike, What,
+    ClockFault, FaultKind, LinkFault, Point, ProcessFault, RequestKind, Step, Strike, What,
 };
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
     /// A node has reached a point: faults that waited for it begin.
-    pub(super) fn fire(&mut self, point: Point, node: usize, of: Option<Asking>) {
+    pub(super) fn fire(&mut self, point: Point, node: usize, of: Option<RequestKind>) {
         if self.schedule.reached(self.at, point, Some(node), of).is_some() {
             self.take_steps();
         }
@@ -63,13 +63,13 @@ impl<A: Algorithm> World<'_, A> {
 
     fn begin_at(&mut self, node: usize, strike: Strike) {
         let before = self.state_of(node);
-        self.carry_out(node, strike);
+        self.strikes(node, strike);
         if before.differs(&self.state_of(node), strike.what) {
             self.took(strike.kind, Some(node));
         }
     }
 
-    fn carry_out(&mut self, node: usize, strike: Strike) {
+    fn strikes(&mut self, node: usize, strike: Strike) {
         match strike.what {
             What::Link { fault: LinkFault::Cut, .. } => self.cut(node),
             What::Link { fault: LinkFault::OldPrimary, .. } => self.promote_beside(node),

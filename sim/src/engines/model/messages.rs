@@ -6,7 +6,7 @@ use super::link::{Passage, Way};
 use super::server::{Request, Server};
 use super::world::World;
 use crate::engines::Kinds;
-use crate::plan::{Asking, FaultKind, Point, SimTime};
+use crate::plan::{FaultKind, Point, RequestKind, SimTime};
 use crate::trace::{Event, StoreStep};
 
 impl<A: Algorithm> World<'_, A> {
@@ -167,7 +167,7 @@ impl<A: Algorithm> World<'_, A> {
         session: Session,
         id: A::Id,
         reply: Option<A::Reply>,
-        of: Option<Asking>,
+        of: Option<RequestKind>,
     ) {
         if self.is_over(session) {
             return;
@@ -186,18 +186,18 @@ impl<A: Algorithm> World<'_, A> {
 }
 
 /// The kind of a request.
-pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
+pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<RequestKind> {
     A::asked(request).map(|(_, asked)| asked.kind())
 }
 
 /// The kind of the request that a reply answers.
-pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<Asking> {
+pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<RequestKind> {
     use crate::trace::Answer;
     reply.and_then(A::answered).and_then(|answer| match answer {
-        Answer::Granted { .. } | Answer::Not { .. } => Some(Asking::Acquire),
-        Answer::At { .. } => Some(Asking::Look),
-        Answer::Renewed { .. } | Answer::Superseded => Some(Asking::Renew),
-        Answer::Released | Answer::NotHeld => Some(Asking::Release),
+        Answer::Granted { .. } | Answer::Not { .. } => Some(RequestKind::Acquire),
+        Answer::At { .. } => Some(RequestKind::Look),
+        Answer::Renewed { .. } | Answer::Superseded => Some(RequestKind::Renew),
+        Answer::Released | Answer::NotHeld => Some(RequestKind::Release),
         Answer::Other => None,
     })
 }

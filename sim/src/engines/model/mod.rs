@@ -75,7 +75,7 @@ pub(crate) fn run_with<A: Algorithm>(
     judging: Judging<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    carry_out::<A>(plan, judging, sink, None)
+    run_plan::<A>(plan, judging, sink, None)
 }
 
 /// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
@@ -88,10 +88,10 @@ pub fn run_without(
     judging: Judging<'_>,
     kind: FaultKind,
 ) -> Result<Outcome, EngineError> {
-    carry_out::<tenure::Tenure>(plan, judging, &mut TwinSinks::default(), Some(kind))
+    run_plan::<tenure::Tenure>(plan, judging, &mut TwinSinks::default(), Some(kind))
 }
 
-fn carry_out<A: Algorithm>(
+fn run_plan<A: Algorithm>(
     plan: &Plan,
     judging: Judging<'_>,
     sink: &mut dyn Sink,

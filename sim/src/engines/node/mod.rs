@@ -7,7 +7,7 @@ mod recording;
 mod work;
 
 use crate::plan::clock::Clock;
-use crate::plan::{Asking, Point, SimTime};
+use crate::plan::{Point, RequestKind, SimTime};
 use crate::trace::{Event, Who};
 
 pub(crate) use elections::{election_of, key};
@@ -28,7 +28,7 @@ pub(crate) trait NodeProcess: Send + Sync + 'static {
 
     /// The driver has reached that point of a call. An engine whose processes wait there returns
     /// when they may go on; one that sees the points on the wire does nothing.
-    fn stops_at(&self, _: Point, _: Option<Asking>) {}
+    fn stops_at(&self, _: Point, _: Option<RequestKind>) {}
 
     /// One of its candidates campaigns with that holder id.
     fn campaigns_as(&self, _: u128) {}

@@ -12,7 +12,7 @@ use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched
 
 use super::{NodeProcess, election_of};
 use crate::engines::calls::of_driver::{answered, asked};
-use crate::plan::{Asking, Point};
+use crate::plan::{Point, RequestKind};
 use crate::trace::{Event, Who};
 
 pub(crate) struct Recording<S, P> {
@@ -61,7 +61,7 @@ impl<S, P: NodeProcess> Recording<S, P> {
     /// records is that in which they leave.
     async fn call_at_points<C: Future, T>(
         &self,
-        of: Option<Asking>,
+        of: Option<RequestKind>,
         begin: impl FnOnce() -> (T, C),
     ) -> (T, C::Output) {
         self.process.stops_at(Point::Send, of);

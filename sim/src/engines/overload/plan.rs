@@ -7,7 +7,7 @@ use serde::Serialize;
 use tenure_core::Config;
 
 use crate::plan::draw::Draw;
-use crate::plan::{Asking, SimTime};
+use crate::plan::{RequestKind, SimTime};
 
 /// A run of many elections at one store whose rate changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -163,10 +163,10 @@ impl Plan {
 
     /// When the store has done its work on a call of so many such requests, which it begins at that
     /// time.
-    pub fn call_done(&self, begin: SimTime, asks: Asking, requests: u32) -> SimTime {
+    pub fn call_done(&self, begin: SimTime, asks: RequestKind, requests: u32) -> SimTime {
         let each = match asks {
-            Asking::Acquire => self.acquire_costs,
-            Asking::Look | Asking::Renew | Asking::Release => 1,
+            RequestKind::Acquire => self.acquire_costs,
+            RequestKind::Look | RequestKind::Renew | RequestKind::Release => 1,
         };
         self.done(begin, WHOLE * u64::from(each) * (u64::from(requests) + 1) / 2)
     }
@@ -238,14 +238,14 @@ mod tests {
     #[test]
     fn work_continues_after_a_pause_at_the_new_rate() {
         let plan = two_phases();
-        assert_eq!(plan.call_done(ms(100), Asking::Renew, 1), ms(110));
-        assert_eq!(plan.call_done(ms(100), Asking::Renew, 3), ms(120));
-        assert_eq!(plan.call_done(ms(100), Asking::Acquire, 1), ms(120));
-        assert_eq!(plan.call_done(ms(100), Asking::Acquire, 3), ms(140));
-        assert_eq!(plan.call_done(ms(100), Asking::Release, 1), ms(110));
+        assert_eq!(plan.call_done(ms(100), RequestKind::Renew, 1), ms(110));
+        assert_eq!(plan.call_done(ms(100), RequestKind::Renew, 3), ms(120));
+        assert_eq!(plan.call_done(ms(100), RequestKind::Acquire, 1), ms(120));
+        assert_eq!(plan.call_done(ms(100), RequestKind::Acquire, 3), ms(140));
+        assert_eq!(plan.call_done(ms(100), RequestKind::Release, 1), ms(110));
         // Half of it is done before the pause.
-        assert_eq!(plan.call_done(ms(995), Asking::Renew, 1), ms(3_050));
-        assert_eq!(plan.call_done(ms(3_950), Asking::Renew, 1), SimTime::NEVER);
+        assert_eq!(plan.call_done(ms(995), RequestKind::Renew, 1), ms(3_050));
+        assert_eq!(plan.call_done(ms(3_950), RequestKind::Renew, 1), SimTime::NEVER);
     }
 
     #[test]

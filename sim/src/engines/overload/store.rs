@@ -24,7 +24,7 @@ use super::runtime::Clock;
 use crate::engines::calls::mark;
 use crate::engines::calls::of_driver::{answered, asked};
 use crate::plan::clock::true_time;
-use crate::plan::{Asking, SimTime};
+use crate::plan::{RequestKind, SimTime};
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
 /// The store's clock when a run begins: it counts from 1970.
@@ -77,13 +77,13 @@ impl Server {
     }
 
     /// Carries out a call that is sent now. Returns when the answer arrives, and the replies.
-    fn carry_out(&self, requests: &[(u32, Request)]) -> (SimTime, Vec<Result<Reply, StoreError>>) {
+    fn answer(&self, requests: &[(u32, Request)]) -> (SimTime, Vec<Result<Reply, StoreError>>) {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let half = self.plan.round_trip / 2;
         let begin = state.free_at.max(self.clock.now() + half);
         // The requests of a call are of one kind.
         let asking = requests.first().and_then(|(_, request)| asked(request));
-        let asking = asking.map_or(Asking::Acquire, |(_, asked)| asked.kind());
+        let asking = asking.map_or(RequestKind::Acquire, |(_, asked)| asked.kind());
         let number = u32::try_from(requests.len()).unwrap_or(u32::MAX);
         let done = self.plan.call_done(begin, asking, number);
         state.free_at = done;
@@ -197,7 +197,7 @@ impl Store for SlowStore {
         {
             return std::future::pending().await;
         }
-        let (at, replies) = self.server.carry_out(&requests);
+        let (at, replies) = self.server.answer(&requests);
         self.server.clock.sleep_until(at).await;
         for (who, reply) in call.open.drain(..).zip(&replies) {
             let Some(who) = who else { continue };

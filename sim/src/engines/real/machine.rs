@@ -6,7 +6,7 @@ use super::link::Link;
 use super::protocol::{Brief, Order};
 use super::server::Entrance;
 use super::subject::Subject;
-use super::{Told, broke};
+use super::{Message, broke};
 use crate::engines::EngineError;
 use crate::plan::{LinkFault, SimTime};
 use crate::trace::Who;
@@ -16,7 +16,7 @@ pub(super) struct Machine {
     /// The brief of the process's next life.
     brief: Brief,
     subject: Option<Subject>,
-    told: UnboundedSender<Told>,
+    told: UnboundedSender<Message>,
     /// Whether the process has sent a request: it has opened by then what it can't start without.
     has_asked: bool,
     /// The faults that leave it no descriptors: when each began, and how many connections had been
@@ -34,7 +34,7 @@ impl Machine {
     pub(super) async fn new(
         brief: Brief,
         entrance: Entrance,
-        told: UnboundedSender<Told>,
+        told: UnboundedSender<Message>,
     ) -> Result<Self, EngineError> {
         let link = Link::new(entrance).await.map_err(|error| broke(&error))?;
         let mut machine = Self {

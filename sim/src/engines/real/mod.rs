@@ -59,7 +59,7 @@ pub const TICK: Duration = Duration::from_millis(25);
 
 /// What a run is told by its processes and its server.
 #[derive(Debug)]
-enum Told {
+enum Message {
     Report {
         who: Who,
         report: Report,
@@ -87,7 +87,7 @@ pub fn prepare(target: Target) {
 /// # Errors
 /// If the plan can't be carried out, a server can't be started, or the run breaks down.
 pub fn run(target: Target, plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-    carry_out(target, plan, judging, None)
+    run_plan(target, plan, judging, None)
 }
 
 /// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
@@ -101,10 +101,10 @@ pub fn run_without(
     judging: Judging<'_>,
     kind: FaultKind,
 ) -> Result<Outcome, EngineError> {
-    carry_out(target, plan, judging, Some(kind))
+    run_plan(target, plan, judging, Some(kind))
 }
 
-fn carry_out(
+fn run_plan(
     target: Target,
     plan: &Plan,
     judging: Judging<'_>,
@@ -119,7 +119,7 @@ fn carry_out(
     let Happened { entries, end, has_gaps } = runtime.block_on(async {
         let mut run = Run::begin(target, plan, &configs, without).await?;
         let wall = WallClock::compare(run.time);
-        run.carry_out().await?;
+        run.complete().await?;
         run.finish(wall).await
     })?;
     let mut judge = judging.judge(plan, &configs, TICK).without(target.left_out());

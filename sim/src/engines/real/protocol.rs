@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::Config;
 
 use super::target::Target;
-use crate::plan::{Asking, FaultKind, NodePlan, PlanError, Point, Settings, SimTime, Work};
+use crate::plan::{FaultKind, NodePlan, PlanError, Point, RequestKind, Settings, SimTime, Work};
 use crate::trace::{Entry, Who};
 
 /// Where a process finds a store, or a resource.
@@ -119,5 +119,5 @@ pub(super) enum Report {
     /// A fault of that kind has had an effect.
     Took { at: SimTime, kind: FaultKind },
     /// A point was reached. The process waits for [`Order::Pass`] with that ticket.
-    Reached { ticket: u64, point: Point, of: Option<Asking> },
+    Reached { ticket: u64, point: Point, of: Option<RequestKind> },
 }

@@ -9,7 +9,7 @@ use super::protocol::{Order, Report};
 use super::run::Run;
 use super::server::{Moved, ServerOrder, ServerReport};
 use super::steps::{Answers, Steps};
-use super::{Told, broke};
+use super::{Message, broke};
 use crate::engines::EngineError;
 use crate::plan::{Act, FaultKind, Point, SimTime};
 use crate::trace::{Entry, Event, Who};
@@ -28,14 +28,14 @@ pub(super) struct Happened {
 }
 
 impl Run<'_> {
-    pub(super) async fn told(&mut self, told: Told) -> Result<(), EngineError> {
+    pub(super) async fn told(&mut self, told: Message) -> Result<(), EngineError> {
         match told {
-            Told::Report { who, report } => self.reported(who, report).await,
-            Told::Nonsense { who, line } => {
+            Message::Report { who, report } => self.reported(who, report).await,
+            Message::Nonsense { who, line } => {
                 Err(broke(&format!("the process of {who:?} has printed {line:?}")))
             }
-            Told::Ended { who } => self.process_ended(who),
-            Told::Server(report) => {
+            Message::Ended { who } => self.process_ended(who),
+            Message::Server(report) => {
                 self.server_did(report);
                 Ok(())
             }

@@ -14,7 +14,7 @@ use super::protocol::{Brief, Order, Place};
 use super::resource::ResourceServer;
 use super::server::StoreServer;
 use super::stalls::Stalls;
-use super::{Target, Told, broke};
+use super::{Message, Target, broke};
 use crate::engines::{Awaited, EngineError};
 use crate::plan::{Ending, Fault, FaultKind, Plan, Schedule, SimTime, Step, Strike, When};
 use crate::trace::{Entry, Event, Who};
@@ -30,7 +30,7 @@ pub(super) struct Run<'a> {
     pub(super) machines: Vec<Machine>,
     pub(super) server: StoreServer,
     pub(super) resource: ResourceServer,
-    pub(super) told: UnboundedReceiver<Told>,
+    pub(super) told: UnboundedReceiver<Message>,
     awaited: Awaited,
     pub(super) entries: Vec<Entry>,
     pub(super) lives: BTreeMap<Who, Life>,
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs until the plan ends.
-    pub(super) async fn carry_out(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn complete(&mut self) -> Result<(), EngineError> {
         loop {
             self.advance().await?;
             self.look_for_effects();

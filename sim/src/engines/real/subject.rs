@@ -9,7 +9,7 @@ use tenure_servers::{Preload, Worker};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::protocol::{Brief, Order, Report};
-use super::{Told, broke};
+use super::{Message, broke};
 use crate::engines::EngineError;
 use crate::trace::Who;
 
@@ -30,7 +30,7 @@ impl Subject {
     pub(super) fn start(
         brief: &Brief,
         clock: Option<&Preload>,
-        told: UnboundedSender<Told>,
+        told: UnboundedSender<Message>,
     ) -> Result<Self, EngineError> {
         let who = brief.who;
         let program = std::env::current_exe().map_err(|error| broke(&error))?;
@@ -44,15 +44,15 @@ impl Subject {
                 let Ok(line) = line else { break };
                 let report = serde_json::from_str::<Report>(&line);
                 let told_of = match report {
-                    Ok(report) => Told::Report { who, report },
-                    Err(_) => Told::Nonsense { who, line },
+                    Ok(report) => Message::Report { who, report },
+                    Err(_) => Message::Nonsense { who, line },
                 };
                 if told.send(told_of).is_err() {
                     return;
                 }
             }
             // The run may be over.
-            let _ = told.send(Told::Ended { who });
+            let _ = told.send(Message::Ended { who });
         };
         let named = thread::Builder::new().name(format!("reports of {who:?}"));
         named.spawn(reads).map_err(|error| broke(&error))?;

@@ -69,7 +69,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// # Errors
 /// If the plan can't be carried out, or the simulation itself fails.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-    carry_out(plan, judging, &own_program(), None, None)
+    run_plan(plan, judging, &own_program(), None, None)
 }
 
 /// Carries out a plan, but orders faults of that kind without carrying them out: their effects must
@@ -82,7 +82,7 @@ pub fn run_without(
     judging: Judging<'_>,
     kind: FaultKind,
 ) -> Result<Outcome, EngineError> {
-    carry_out(plan, judging, &own_program(), Some(kind), None)
+    run_plan(plan, judging, &own_program(), Some(kind), None)
 }
 
 /// The real driver and Redis adapter, with a candidate in each election.
@@ -90,7 +90,7 @@ fn own_program() -> Program {
     Rc::new(contender::take_part)
 }
 
-fn carry_out(
+fn run_plan(
     plan: &Plan,
     judging: Judging<'_>,
     program: &Program,

@@ -22,7 +22,7 @@ fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Out
         Ok(())
     };
     let judging = Judging::StopAtFirst(Which::Named(&[]));
-    carry_out(&plan(faults), judging, &(Rc::new(program) as Program), None, None)
+    run_plan(&plan(faults), judging, &(Rc::new(program) as Program), None, None)
 }
 
 fn escapes(outcome: Result<Outcome, EngineError>) -> bool {

@@ -15,7 +15,9 @@ pub use run::{Figures, Measured, run};
 
 use super::stage::Stage;
 use crate::judge::turnover::Interval;
-use crate::plan::{Asking, FaultKind, LinkFault, Point, ProcessFault, StoreFault, Trigger, What};
+use crate::plan::{
+    FaultKind, LinkFault, Point, ProcessFault, RequestKind, StoreFault, Trigger, What,
+};
 
 /// A situation.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +153,7 @@ pub const ALL: [Situation; 17] = [
         faults: |stage| {
             stage.now(0, ProcessFault::Resign.at(None));
             // All that leaves for the next leader is held back from its request on.
-            let (node, of) = (Some(0), Some(Asking::Acquire));
+            let (node, of) = (Some(0), Some(RequestKind::Acquire));
             let asks = Trigger { node, of, ..Trigger::next(Point::Sent, stage.at_ms) };
             stage.plan.on(asks, 2 * stage.ttl_ms(), LinkFault::Hold.at(node));
         },
@@ -165,7 +167,7 @@ pub const ALL: [Situation; 17] = [
         faults: |stage| {
             let ttl_ms = stage.ttl_ms();
             let looks =
-                Trigger { of: Some(Asking::Look), ..Trigger::next(Point::Sent, stage.at_ms) };
+                Trigger { of: Some(RequestKind::Look), ..Trigger::next(Point::Sent, stage.at_ms) };
             // The look's request is not given up before.
             stage.plan.on(looks, ttl_ms / 20, LinkFault::Hold.at(None));
             // The next look, if the leader lives, comes a third of a TTL later.

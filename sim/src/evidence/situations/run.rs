@@ -73,8 +73,7 @@ pub fn run(
         .flat_map(|(place, one)| (1..=runs.unwrap_or(one.runs)).map(move |seed| (place, seed)))
         .collect();
     wanted.sort_by_key(|(place, _)| situations[*place].runs);
-    let one =
-        |(place, seed): &(usize, u64)| (*place, carry_out(engine, &situations[*place], *seed));
+    let one = |(place, seed): &(usize, u64)| (*place, run_one(engine, &situations[*place], *seed));
     let mut figures: Vec<Figures> =
         situations.iter().map(|situation| Figures::none(engine, situation)).collect();
     for (place, one) in pool::map(jobs, &wanted, one) {
@@ -83,7 +82,7 @@ pub fn run(
     figures
 }
 
-fn carry_out(engine: Engine, situation: &Situation, seed: u64) -> One {
+fn run_one(engine: Engine, situation: &Situation, seed: u64) -> One {
     let plan = plan(situation, engine.scope(), seed);
     match attempt(engine, &plan, Judging::KeepJudging(Which::Applicable)) {
         Ok(outcome) => One::of(situation, &plan, &outcome),

@@ -22,7 +22,9 @@ mod triggers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Asking, Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, SimTime, What, When};
+use super::{
+    Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, RequestKind, SimTime, What, When,
+};
 use triggers::Triggers;
 
 /// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens
@@ -169,7 +171,7 @@ impl Schedule {
         now: SimTime,
         point: Point,
         node: Option<usize>,
-        of: Option<Asking>,
+        of: Option<RequestKind>,
     ) -> Option<Fired> {
         let fired = self.triggers.reached(now, point, node, of);
         for index in &fired {

@@ -215,17 +215,22 @@ fn a_fault_without_node_delays_no_other() {
 
 #[test]
 fn a_trigger_counts_its_own_points_alone() {
-    let trigger =
-        Trigger { point: Point::Sent, node: Some(1), of: Some(Asking::Renew), nth: 2, after_ms: 5 };
+    let trigger = Trigger {
+        point: Point::Sent,
+        node: Some(1),
+        of: Some(RequestKind::Renew),
+        nth: 2,
+        after_ms: 5,
+    };
     let mut schedule = schedule(&[on(trigger, 10, What::Store(StoreFault::StoreStall))]);
-    let (sent, node, renew) = (Point::Sent, Some(1), Some(Asking::Renew));
+    let (sent, node, renew) = (Point::Sent, Some(1), Some(RequestKind::Renew));
     let counts = (ms(5), sent, node, renew);
     let others = [
         (ms(5) - NANOSECOND, sent, node, renew),
         (ms(5), Point::Send, node, renew),
         (ms(5), sent, Some(0), renew),
         (ms(5), sent, None, renew),
-        (ms(5), sent, node, Some(Asking::Acquire)),
+        (ms(5), sent, node, Some(RequestKind::Acquire)),
         (ms(5), sent, node, None),
     ];
     let mut reach = |(now, point, node, of)| schedule.reached(now, point, node, of).is_some();

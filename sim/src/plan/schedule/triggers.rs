@@ -1,6 +1,6 @@
 //! Faults that wait for a point that the run reaches.
 
-use crate::plan::{Asking, Fault, Point, SimTime, Trigger, When};
+use crate::plan::{Fault, Point, RequestKind, SimTime, Trigger, When};
 
 /// The triggers that have not fired.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Triggers {
         now: SimTime,
         point: Point,
         node: Option<usize>,
-        of: Option<Asking>,
+        of: Option<RequestKind>,
     ) -> Vec<usize> {
         let mut fired = Vec::new();
         self.0.retain_mut(|armed| {
@@ -52,7 +52,13 @@ impl Triggers {
 }
 
 impl Armed {
-    fn counts(&self, now: SimTime, point: Point, node: Option<usize>, of: Option<Asking>) -> bool {
+    fn counts(
+        &self,
+        now: SimTime,
+        point: Point,
+        node: Option<usize>,
+        of: Option<RequestKind>,
+    ) -> bool {
         let Trigger { point: awaited, node: at, of: asking, nth: _, after_ms } = self.trigger;
         awaited == point
             && now >= SimTime::from_millis(after_ms)

@@ -5,7 +5,7 @@ use super::Scope;
 use super::faults::Frame;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Asking, Fault, FaultKind, Manner, Point, ProcessFault, Program, Settings, Trigger, When,
+    Fault, FaultKind, Manner, Point, ProcessFault, Program, RequestKind, Settings, Trigger, When,
 };
 
 /// The situation that a run is to reach.
@@ -73,7 +73,7 @@ impl Aim {
                 let resign = ProcessFault::Resign.at(None);
                 // While its work drains, a candidate that resigned keeps its lease alive.
                 let renews = match frame.scope {
-                    Scope::Model | Scope::Real(_) => Some(Asking::Renew),
+                    Scope::Model | Scope::Real(_) => Some(RequestKind::Renew),
                     Scope::Turmoil => None,
                 };
                 let (point, nth, after_ms) = (Point::Send, 1, at_ms + 1);

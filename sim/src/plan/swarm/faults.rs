@@ -3,7 +3,7 @@
 use super::Scope;
 use crate::plan::catalogue::Magnitudes;
 use crate::plan::draw::Draw;
-use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, When};
+use crate::plan::{Fault, FaultKind, Point, RequestKind, Settings, Trigger, When};
 
 /// The most faults of each kind that the run has.
 const FAULTS_MOST: u64 = 4;
@@ -68,7 +68,7 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
 #[derive(Clone, Copy)]
 struct On {
     point: Point,
-    of: Option<Asking>,
+    of: Option<RequestKind>,
     nth: u32,
 }
 
@@ -86,7 +86,7 @@ impl On {
 /// A point at which faults are most likely to find a bug.
 fn trigger(frame: &Frame, draw: &mut Draw, after_ms: u64) -> When {
     let (acquire, renew, release) =
-        (Some(Asking::Acquire), Some(Asking::Renew), Some(Asking::Release));
+        (Some(RequestKind::Acquire), Some(RequestKind::Renew), Some(RequestKind::Release));
     let points = [
         (Point::Grant, None),
         (Point::Leads, None),

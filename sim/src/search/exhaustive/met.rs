@@ -52,7 +52,7 @@ const ALL: [(Condition, &str); 27] = [
     (Condition::StaleRefused, "an acquire is refused for what it has not seen or watched"),
     (Condition::Taken, "a lease is taken that was watched"),
     (Condition::TakenAtTheVeryEnd, "a lease is taken on the first tick on which it may be"),
-    (Condition::GrantReportedAgain, "a grant is told again"),
+    (Condition::GrantReportedAgain, "a grant is reported again"),
     (Condition::LedAfterAnother, "a candidate leads after another tenure"),
     (Condition::StoreReplacedUnderALead, "another server takes the store's place under a lead"),
     (Condition::WatchedThePast, "a candidate begins to watch a past"),

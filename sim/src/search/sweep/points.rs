@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::plan::{Asking, Plan, Point, SimTime, Trigger, When};
+use crate::plan::{Plan, Point, RequestKind, SimTime, Trigger, When};
 use crate::trace::{Answer, Entry, Event, Who};
 
 /// A point of a run.
@@ -36,14 +36,14 @@ pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
 }
 
 /// The occurrences that a trigger counts.
-type What = (Point, Option<usize>, Option<Asking>);
+type What = (Point, Option<usize>, Option<RequestKind>);
 
 #[derive(Default)]
 struct Seen {
     spots: Vec<Spot>,
     counts: BTreeMap<(u8, Option<usize>, Option<u8>), u32>,
     /// By process and number.
-    asked: BTreeMap<(Who, u64), Asking>,
+    asked: BTreeMap<(Who, u64), RequestKind>,
     healed: BTreeMap<usize, SimTime>,
     /// The time of each process's last check, as its writes report it.
     checks: BTreeMap<Who, SimTime>,

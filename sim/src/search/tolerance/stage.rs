@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::formula::{Bounds, on_clock};
 use crate::plan::{
-    Asking, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, Settings, StorePlan,
+    LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, RequestKind, Settings, StorePlan,
     Trigger, millis,
 };
 
@@ -50,7 +50,11 @@ pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
 
 /// Adds a pause of the leader the `nth` time that it reaches that point, unless the pause takes no
 /// time.
-pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
+pub(super) fn on(
+    plan: &mut Plan,
+    (point, of, nth): (Point, Option<RequestKind>, u32),
+    for_ms: u64,
+) {
     if for_ms > 0 {
         let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
         plan.on(trigger, for_ms, ProcessFault::Pause.at(LEADER));
@@ -109,7 +113,7 @@ impl LastCheck {
 
     /// Adds the check to a plan.
     pub(super) fn stage(self, plan: &mut Plan) {
-        on(plan, (Point::Reply, Some(Asking::Acquire), 1), self.delay_ms);
+        on(plan, (Point::Reply, Some(RequestKind::Acquire), 1), self.delay_ms);
         plan.work.every_ms = self.every_ms;
     }
 }

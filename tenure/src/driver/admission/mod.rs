@@ -243,12 +243,12 @@ impl Admission {
         Left { lane, number }
     }
 
-    pub(super) fn tells(&mut self, name: &'static str, now: Instant) -> Left {
+    pub(super) fn describes(&mut self, name: &'static str, now: Instant) -> Left {
         self.descriptions_in_flight += 1;
         self.leaves(Lane::Usual, name, now)
     }
 
-    pub(super) fn was_told(&mut self, left: Left, now: Instant, took: Option<Duration>) {
+    pub(super) fn described(&mut self, left: Left, now: Instant, took: Option<Duration>) {
         self.descriptions_in_flight = self.descriptions_in_flight.saturating_sub(1);
         self.ended(left, now, took);
     }

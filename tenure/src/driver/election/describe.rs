@@ -120,10 +120,10 @@ impl Election {
     /// older one.
     pub(super) fn describe(&mut self, world: &mut World, now: Instant) {
         if self.describing.deadline().is_some_and(|at| at <= now) {
-            let is_untold = self.untold(now).is_some();
+            let is_undescribed = self.undescribed(now).is_some();
             let known = self.describing.known();
             known.may_be_behind = false;
-            if is_untold {
+            if is_undescribed {
                 known.progress = Progress::Waits;
                 world.admission.tell(self.shared.id);
             }
@@ -131,7 +131,7 @@ impl Election {
     }
 
     /// The version that the store is not known to have, and the request that tells it.
-    fn untold(&self, now: Instant) -> Option<(u64, Token, Request)> {
+    fn undescribed(&self, now: Instant) -> Option<(u64, Token, Request)> {
         let (claim, holder) = (self.machine.claim(now)?, self.machine.leads_as()?);
         let known = self.describing.0.as_deref()?;
         let known = known.recorded.max(known.refused);
@@ -143,7 +143,7 @@ impl Election {
     /// Tells it now, unless that is no longer needed.
     pub(in super::super) fn tell(&mut self, world: &mut World) {
         let now = world.runtime.now();
-        let Some((version, token, request)) = self.untold(now) else {
+        let Some((version, token, request)) = self.undescribed(now) else {
             self.describing.known().progress = Progress::None;
             return;
         };
@@ -154,7 +154,7 @@ impl Election {
         let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
         let late = runtime.sleep_until(now + within);
         let store = world.store.clone();
-        let left = world.admission.tells(request.name(), now);
+        let left = world.admission.describes(request.name(), now);
         let call = store.call_owned(self.shared.key.clone(), request);
         let end = async move {
             let (result, is_answered) = tokio::select! {

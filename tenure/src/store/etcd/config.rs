@@ -4,13 +4,28 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::settings::{ELECTION_TIMEOUT, PREFIX, is_election_timeout};
 use crate::SettingError;
-use crate::settings::Fault;
+use crate::settings::values::of_bytes;
+use crate::settings::{Fault, Setting};
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{CredentialsProvider, Key, Secret};
 use crate::tls::TlsConfig;
+
+pub(super) const PREFIX: Setting<String> = Setting::part("prefix", prefix)
+    .must(
+        "1 to 128 bytes, with no part between slashes that is empty, leader or record",
+        "services/app",
+    )
+    .names_records()
+    .default("`tenure`")
+    .about("the beginning of the names of all keys");
+pub(super) const ELECTION_TIMEOUT: Setting<Duration> = Setting::parameter("election_timeout_ms", |text| {
+    text.parse().ok().map(Duration::from_millis).filter(is_election_timeout).ok_or(Fault::Must)
+})
+.must("a whole number of milliseconds from 10 to 50000: what the members have, which is 1000 unless it was changed", "1000")
+.default("1000")
+.about("the members' `--election-timeout` in milliseconds, or more");
 
 /// Where an etcd cluster is, and how to use it.
 ///
@@ -190,6 +205,24 @@ fn is_loopback(endpoint: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// A prefix whose keys are never those of another one.
+fn prefix(text: &str) -> Result<String, Fault> {
+    let prefix = of_bytes(text, 128)?;
+    let taken = |part: &str| matches!(part, "" | "leader" | "record");
+    match prefix.split('/').position(taken) {
+        Some(before) => Err(Fault::because(format!(
+            "its part {} between slashes is empty, leader or record, and must be none of these",
+            before + 1
+        ))),
+        None => Ok(prefix.to_owned()),
+    }
+}
+
+/// Whether a server accepts it: these are the bounds of etcd's own `--election-timeout`.
+fn is_election_timeout(timeout: &Duration) -> bool {
+    (Duration::from_millis(10)..=Duration::from_secs(50)).contains(timeout)
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! A configuration from a URL.
 
-use std::time::Duration;
-
-use super::config::EtcdConfig;
+use super::config::{ELECTION_TIMEOUT, EtcdConfig, PREFIX};
 use crate::SettingError;
-use crate::settings::values::{flag, hosts, of_bytes};
-use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
+use crate::settings::values::{flag, hosts};
+use crate::settings::{Configured, Given, Hosts, Path, Scheme, Setting, Table};
 use crate::store::common::{
     CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
 };
@@ -14,20 +12,6 @@ const ENDPOINTS: Setting<Vec<(String, Option<u16>)>> = Setting::part("list of ho
     .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:2379")
     .default("required")
     .about("the members of the cluster; their port is 2379 without one of their own");
-pub(super) const PREFIX: Setting<String> = Setting::part("prefix", prefix)
-    .must(
-        "1 to 128 bytes, with no part between slashes that is empty, leader or record",
-        "services/app",
-    )
-    .names_records()
-    .default("`tenure`")
-    .about("the beginning of the names of all keys");
-pub(super) const ELECTION_TIMEOUT: Setting<Duration> = Setting::parameter("election_timeout_ms", |text| {
-    text.parse().ok().map(Duration::from_millis).filter(is_election_timeout).ok_or(Fault::Must)
-})
-.must("a whole number of milliseconds from 10 to 50000: what the members have, which is 1000 unless it was changed", "1000")
-.default("1000")
-.about("the members' `--election-timeout` in milliseconds, or more");
 const TLS: Setting<bool> = Setting::part("tls", flag)
     .with("etcds")
     .default("off")
@@ -110,26 +94,10 @@ impl Configured for EtcdConfig {
     }
 }
 
-/// A prefix whose keys are never those of another one.
-fn prefix(text: &str) -> Result<String, Fault> {
-    let prefix = of_bytes(text, 128)?;
-    let taken = |part: &str| matches!(part, "" | "leader" | "record");
-    match prefix.split('/').position(taken) {
-        Some(before) => Err(Fault::because(format!(
-            "its part {} between slashes is empty, leader or record, and must be none of these",
-            before + 1
-        ))),
-        None => Ok(prefix.to_owned()),
-    }
-}
-
-/// Whether a server accepts it: these are the bounds of etcd's own `--election-timeout`.
-pub(super) fn is_election_timeout(timeout: &Duration) -> bool {
-    (Duration::from_millis(10)..=Duration::from_secs(50)).contains(timeout)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -2,8 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::settings::{NAMESPACE, PREFIX};
+use super::names::is_name;
 use crate::SettingError;
+use crate::settings::{Fault, Setting};
+
+const NAME: &str =
+    "1 to 253 of the characters a-z, 0-9, '-' and '.', with a letter or a digit at both ends";
+
+pub(super) const NAMESPACE: Setting<String> = Setting::part("namespace", named)
+    .must(NAME, "billing")
+    .default("required")
+    .about("the namespace of the Leases")
+    .names_records();
+pub(super) const PREFIX: Setting<String> = Setting::part("prefix", named)
+    .must(NAME, "reports")
+    .about("what the name of each Lease begins with, before a - and the key")
+    .names_records();
 
 /// A namespace that elections are kept in, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,4 +85,8 @@ impl KubernetesConfig {
     pub(super) fn path(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
+}
+
+fn named(text: &str) -> Result<String, Fault> {
+    if is_name(text) { Ok(text.to_owned()) } else { Err(Fault::Must) }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tenure_core::RequestId;
@@ -141,7 +142,7 @@ impl Lease {
             quarantine,
             wanted: None,
             asked: None,
-            written: super::patch::seconds(self.text("renewTime"))
+            written: second_of(self.text("renewTime"))
                 .map_or(Instant::ORIGIN, |second| Instant::ORIGIN + Duration::from_secs(second)),
         };
         let profile = profile(holder)?;
@@ -155,6 +156,11 @@ fn profile(identity: &str) -> Result<Profile, StoreError> {
     let end = end.into_iter().find(|end| identity.is_char_boundary(*end)).unwrap_or(0);
     let name = if end == 0 { "-" } else { &identity[..end] };
     Profile::new(name, "").map_err(|error| StoreError::showing(StoreErrorKind::BadRecord, error))
+}
+
+/// The second since 1970 of a time in the object.
+pub(super) fn second_of(text: &str) -> Option<u64> {
+    text.parse::<Timestamp>().ok().and_then(|time| u64::try_from(time.as_second()).ok())
 }
 
 #[cfg(test)]

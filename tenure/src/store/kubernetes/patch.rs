@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::lease::{ELECTION, Found, KEY, Lease, WROTE};
+use super::lease::{ELECTION, Found, KEY, Lease, WROTE, second_of};
 use crate::store::Key;
 use crate::store::cas::{Election, Tenant};
 
@@ -113,13 +113,8 @@ fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
 /// seconds, and would take two renewals of one second for one.
 fn renewed(before: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let after = seconds(before).map_or(0, |before| before + 1);
+    let after = second_of(before).map_or(0, |before| before + 1);
     let second = i64::try_from(now.max(after)).ok();
     let time = second.and_then(|second| Timestamp::from_second(second).ok());
     time.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string()
-}
-
-/// The second since 1970 of a time in the object.
-pub(super) fn seconds(text: &str) -> Option<u64> {
-    text.parse::<Timestamp>().ok().and_then(|time| u64::try_from(time.as_second()).ok())
 }

@@ -2,24 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::config::KubernetesConfig;
-use super::names::is_name;
+use super::config::{KubernetesConfig, NAMESPACE, PREFIX};
 use crate::SettingError;
 use crate::settings::values::parsed;
-use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
+use crate::settings::{Configured, Given, Hosts, Path, Scheme, Setting, Table};
 
-const NAME: &str =
-    "1 to 253 of the characters a-z, 0-9, '-' and '.', with a letter or a digit at both ends";
-
-pub(super) const NAMESPACE: Setting<String> = Setting::part("namespace", named)
-    .must(NAME, "billing")
-    .default("required")
-    .about("the namespace of the Leases")
-    .names_records();
-pub(super) const PREFIX: Setting<String> = Setting::part("prefix", named)
-    .must(NAME, "reports")
-    .about("what the name of each Lease begins with, before a - and the key")
-    .names_records();
 const KUBECONFIG: Setting<PathBuf> = Setting::parameter("kubeconfig", parsed)
     .must("the path of a file", "/etc/app/kubeconfig")
     .default("`KUBECONFIG`, `~/.kube/config`, or the pod's own")
@@ -71,10 +58,6 @@ impl Configured for KubernetesConfig {
             None => config,
         })
     }
-}
-
-fn named(text: &str) -> Result<String, Fault> {
-    if is_name(text) { Ok(text.to_owned()) } else { Err(Fault::Must) }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A configuration from a URL.
 
 use super::config::PostgresConfig;
-use super::table::LeaseTable;
+use super::table::{SCHEMA, TABLE_NAME};
 use crate::SettingError;
 use crate::settings::values::parsed;
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table};
 use crate::store::common::{
-    self, CA, CERT, HOST, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, TlsSettings, name_without,
+    self, CA, CERT, HOST, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, TlsSettings,
 };
 
 const PORT: Setting<u16> = common::PORT.default("5432");
@@ -15,22 +15,6 @@ const DATABASE: Setting<String> = Setting::part("database", parsed)
     .must("the name of a database", "app")
     .default("that of the user's name")
     .about("the database");
-/// Characters that could end a string or the body of a function, although quoted identifiers may
-/// have them.
-const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
-pub(super) const SCHEMA: Setting<String> = Setting::parameter("schema", |text| {
-    name_without::<{ LeaseTable::SCHEMA_MOST }>(text, EXCLUDED)
-})
-.must("1 to 63 bytes without ' \\ $ and zero", "elections")
-.names_records()
-.default("`tenure`")
-.about("the schema of the records' table");
-pub(super) const TABLE_NAME: Setting<String> =
-    Setting::parameter("table", |text| name_without::<{ LeaseTable::TABLE_MOST }>(text, EXCLUDED))
-        .must("1 to 48 bytes without ' \\ $ and zero", "app_leases")
-        .names_records()
-        .default("`leases`")
-        .about("the records' table");
 const SSL_MODE: Setting<bool> = Setting::parameter("sslmode", |text| match text {
     "disable" => Ok(false),
     "require" | "verify-full" => Ok(true),

@@ -1,7 +1,25 @@
 //! The lease table's names, and the statements that create it.
 
-use super::settings::{SCHEMA, TABLE_NAME};
 use crate::SettingError;
+use crate::settings::Setting;
+use crate::store::common::name_without;
+
+/// Characters that could end a string or the body of a function, although quoted identifiers may
+/// have them.
+const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
+pub(super) const SCHEMA: Setting<String> = Setting::parameter("schema", |text| {
+    name_without::<{ LeaseTable::SCHEMA_MOST }>(text, EXCLUDED)
+})
+.must("1 to 63 bytes without ' \\ $ and zero", "elections")
+.names_records()
+.default("`tenure`")
+.about("the schema of the records' table");
+pub(super) const TABLE_NAME: Setting<String> =
+    Setting::parameter("table", |text| name_without::<{ LeaseTable::TABLE_MOST }>(text, EXCLUDED))
+        .must("1 to 48 bytes without ' \\ $ and zero", "app_leases")
+        .names_records()
+        .default("`leases`")
+        .about("the records' table");
 
 /// The statements with the default names, for migration tools.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");

@@ -5,13 +5,35 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::settings::{NODES, PREFIX, PRIMARY, SENTINELS};
 use crate::SettingError;
-use crate::settings::{Fault, Row};
+use crate::settings::values::{hosts, parsed};
+use crate::settings::{Fault, Row, Setting};
+use crate::store::common::name_without;
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{CredentialsProvider, Key, Secret};
 use crate::tls::TlsConfig;
+
+pub(super) type Listed = Vec<(String, Option<u16>)>;
+
+pub(super) const SENTINELS: Setting<Listed> = Setting::part("list of sentinels", hosts)
+    .variable("SENTINEL_HOST")
+    .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:26379")
+    .about("in place of a server: all sentinels of its primary");
+pub(super) const PRIMARY: Setting<String> = Setting::part("primary", parsed)
+    .variable("SENTINEL_NAME")
+    .must("the name of the primary that the sentinels watch", "mymaster")
+    .about("the primary's name at the sentinels");
+pub(super) const NODES: Setting<Listed> = Setting::part("list of nodes", hosts)
+    .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:6379")
+    .about("in place of a server: the nodes of a cluster, at least all primaries; their port is 6379 without one of their own");
+pub(super) const PREFIX: Setting<String> =
+    Setting::parameter("prefix", |text| name_without::<128>(text, &['{', '}']))
+        .variable("PREFIX")
+        .must("1 to 128 bytes without braces", "tenure")
+        .names_records()
+        .default("`tenure`")
+        .about("the beginning of the names of all keys");
 
 /// Where Redis is, and how to use it: one server, the primary that sentinels watch, or a cluster.
 #[derive(Clone, Debug)]

@@ -25,9 +25,10 @@ use futures_util::future::join_all;
 
 use super::channels;
 use super::config::RedisConfig;
+use super::field::Field;
 use super::purge::{self, Cursor, Scanned};
-use super::reply::{self, Field, ReplyValue};
-use super::script::{Asks, Invocation, in_calls};
+use super::reply::{self, ReplyValue};
+use super::script::{Invocation, Payload, in_calls};
 use crate::Token;
 use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
@@ -110,7 +111,7 @@ async fn call_once(
     live: &Arc<Live>,
     requests: &[(Key, Request)],
 ) -> Vec<Result<Reply, StoreError>> {
-    let call = Invocation::new(&link.config, Asks::Requests(requests), live.past());
+    let call = Invocation::new(&link.config, Payload::Requests(requests), live.past());
     let results = match live.invoke(&call).await {
         Ok(answer) => reply::read_all(requests, &answer),
         Err(error) => vec![Err(failed(&error)); requests.len()],
@@ -141,7 +142,7 @@ async fn purge_some(
         let records = link.purging.with_marks(found.keys, link.runtime.now());
         let mut deleted = 0;
         if !records.is_empty() {
-            let call = Invocation::new(&link.config, Asks::Purge(&records, age), live.past());
+            let call = Invocation::new(&link.config, Payload::Purge(&records, age), live.past());
             let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
             deleted = link.purging.take_in(&records, &answer, link.runtime.now())?;
             live.serves(&call);

@@ -21,6 +21,7 @@ mod config;
 mod ends;
 #[cfg(feature = "redis")]
 mod examine;
+mod field;
 #[cfg(feature = "fred")]
 mod fred;
 #[cfg(feature = "redis")]
@@ -50,6 +51,8 @@ mod settings;
 mod shown;
 #[cfg(feature = "redis")]
 mod store;
+#[cfg(feature = "redis")]
+mod target;
 mod version;
 #[cfg(feature = "redis")]
 mod wakeup;

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::reply::{Field, ReplyValue};
+use super::field::Field;
+use super::reply::ReplyValue;
 use crate::Instant;
 use crate::store::watches::Watches;
 use crate::store::{Key, StoreError, StoreErrorKind};

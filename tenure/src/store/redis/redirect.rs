@@ -22,24 +22,23 @@
 //! could have the credentials sent anywhere. A connection stays with the process at its other end,
 //! so it is not confirmed again for the calls that follow.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
-use super::config::Address;
 use super::link::Link;
 use super::member::Members;
-use super::rounds::Rounds;
-use super::script::{Asks, Invocation, PastUse};
+use super::script::{Invocation, PastUse, Payload};
 use super::session::{self, Live};
+use super::target::Target;
 use crate::store::StoreError;
 use crate::store::slot::{Patience, Slot};
 
 /// A script's call, and a wait for replicas if that is configured.
-pub(super) struct Asked<'a> {
-    pub(super) asks: Asks<'a>,
+pub(super) struct ScriptCall<'a> {
+    pub(super) payload: Payload<'a>,
     pub(super) wait: Option<Cmd>,
     pub(super) patience: Patience,
 }
@@ -53,7 +52,7 @@ pub(super) struct Answer {
     /// Whether the script has compared the server with the past, if it was carried out.
     compares: bool,
     /// The node, if it is not the one that keeps the slot.
-    pub(super) target: Option<Arc<Target>>,
+    pub(super) target: Option<Arc<Target<Live>>>,
 }
 
 impl Answer {
@@ -66,37 +65,7 @@ impl Answer {
     }
 }
 
-/// The node to which a slot is being moved.
-pub(super) struct Target {
-    at: Address,
-    /// Only a port was named: the host is the one that was asked.
-    is_same_host: bool,
-    current: Slot<Live>,
-    rounds: Rounds,
-}
-
-/// The node for which a connection was last redirected: a slot moves to one node at a time.
-#[derive(Default)]
-pub(super) struct Targets(Mutex<Option<Arc<Target>>>);
-
-impl Targets {
-    fn at(&self, link: &Link, at: Address, is_same_host: bool) -> Arc<Target> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(target) = &*last
-            && target.at == at
-            && target.is_same_host == is_same_host
-        {
-            return Arc::clone(target);
-        }
-        let connector = &link.connector;
-        let current = Slot::new(&connector.runtime, connector.config.connect_timeout);
-        let target = Arc::new(Target { at, is_same_host, current, rounds: Rounds::default() });
-        *last = Some(Arc::clone(&target));
-        target
-    }
-}
-
-impl Target {
+impl Target<Live> {
     /// The connection to it, opened anew if there is none.
     async fn live(&self, link: &Link, patience: Patience) -> Result<Arc<Live>, StoreError> {
         let (connector, members) = (Arc::clone(&link.connector), Arc::clone(&link.route.members));
@@ -127,20 +96,24 @@ impl Target {
 }
 
 impl Link {
+    fn unconnected(&self) -> Slot<Live> {
+        Slot::new(&self.connector.runtime, self.connector.config.connect_timeout)
+    }
+
     /// Calls the script at the server that keeps the election, and follows redirections. `None` if
     /// many requests have to be called one by one: their keys are at two nodes.
     pub(super) async fn ask(
         self: &Arc<Self>,
         live: &mut Arc<Live>,
-        asked: &Asked<'_>,
+        script: &ScriptCall<'_>,
     ) -> Result<Option<Answer>, StoreError> {
         let servers = &self.connector.config.servers;
         let (mut by, mut target, mut without_past) = (Arc::clone(live), None, false);
         let mut redirections = 0;
         loop {
             let past = if without_past { PastUse::Without } else { by.past() };
-            let call = Invocation::new(&self.connector.config, asked.asks, past);
-            let error = match invoke(&by, &call, asked.wait.as_ref(), target.as_ref()).await {
+            let call = Invocation::new(&self.connector.config, script.payload, past);
+            let error = match invoke(&by, &call, script.wait.as_ref(), target.as_ref()).await {
                 Ok(answer) => return Ok(Some(answer)),
                 Err(error) => error,
             };
@@ -152,19 +125,19 @@ impl Link {
             match cluster::elsewhere(servers, &error, &by.at) {
                 Some(Elsewhere::Moved) => {
                     live.dead.cancel();
-                    *live = self.live(asked.patience).await?;
+                    *live = self.live(script.patience).await?;
                     (by, target) = (Arc::clone(live), None);
                 }
                 Some(Elsewhere::Asked { to, is_same_host }) => {
-                    let there = live.targets.at(self, to, is_same_host);
-                    by = there.live(self, asked.patience).await?;
+                    let there = live.targets.at(to, is_same_host, || self.unconnected());
+                    by = there.live(self, script.patience).await?;
                     target = Some(there);
                 }
                 None if !cluster::is_split(&error) => return Err(by.failed(&error)),
-                None if asked.asks.is_of_many() => return Ok(None),
+                None if script.payload.is_of_many() => return Ok(None),
                 // The past is at another node than the record. The lead does not wait for both to
                 // be at one.
-                None if asked.asks.does_without_past() && !without_past => {
+                None if script.payload.does_without_past() && !without_past => {
                     without_past = true;
                     (by, target) = (Arc::clone(live), None);
                 }
@@ -180,7 +153,7 @@ async fn invoke(
     live: &Arc<Live>,
     call: &Invocation,
     wait: Option<&Cmd>,
-    target: Option<&Arc<Target>>,
+    target: Option<&Arc<Target<Live>>>,
 ) -> RedisResult<Answer> {
     let evalsha = evalsha(call);
     let unanswered = live.progress.expects();

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::reply::Field;
+use super::field::Field;
 use crate::store::error::sanitized;
 use crate::store::{StoreError, StoreErrorKind};
 

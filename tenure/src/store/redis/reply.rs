@@ -1,18 +1,10 @@
 //! Reads the replies of the scripts. Both clients use this module, so that they can't differ.
 
+use super::field::Field;
 use super::refusal::{refused, unexpected};
 use super::shown::{asked_of, exact, past_of, shown, token_of, wish_of};
 use crate::Token;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
-
-/// One element of a script's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field<'a> {
-    Text(&'a [u8]),
-    Number(i64),
-    /// Anything that no script returns.
-    Other,
-}
 
 /// The most fields that a script returns.
 const MOST: usize = 19;

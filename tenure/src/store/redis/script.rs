@@ -10,9 +10,9 @@ use super::scripts::{Script, Which};
 use super::words::{Words, rounded_down};
 use crate::store::{Key, Request};
 
-/// What a call asks.
+/// What a call of a script asks for.
 #[derive(Clone, Copy)]
-pub(super) enum Asks<'a> {
+pub(super) enum Payload<'a> {
     /// These requests, which one script takes together.
     Requests(&'a [(Key, Request)]),
     /// To delete those of these records that are older; each with the mark that was watched.
@@ -29,7 +29,7 @@ pub(super) fn in_calls(requests: &[(Key, Request)]) -> impl Iterator<Item = &[(K
     requests.chunks(if together { requests.len().max(1) } else { 1 })
 }
 
-impl<'a> Asks<'a> {
+impl<'a> Payload<'a> {
     fn first(&self) -> Option<&'a Request> {
         match self {
             Self::Requests(requests) => requests.first().map(|(_, request)| request),
@@ -75,8 +75,8 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    pub(super) fn new(config: &RedisConfig, asks: Asks<'_>, past: PastUse) -> Self {
-        let which = match asks.first() {
+    pub(super) fn new(config: &RedisConfig, payload: Payload<'_>, past: PastUse) -> Self {
+        let which = match payload.first() {
             None => Which::Purge,
             Some(Request::Acquire { .. }) => Which::Acquire,
             Some(Request::Look { .. } | Request::Ask { .. }) => Which::Look,
@@ -90,7 +90,7 @@ impl Invocation {
             Some(Request::Observe) => Which::Observe,
             Some(Request::Notify { .. }) => Which::Notify,
         };
-        let past = match asks.first() {
+        let past = match payload.first() {
             Some(Request::Describe { .. } | Request::Notify { .. }) => None,
             Some(Request::Observe) => Some(PastUse::Reads),
             Some(Request::Release { .. } | Request::Want { .. }) if past == PastUse::Reads => {
@@ -99,13 +99,13 @@ impl Invocation {
             _ => Some(past),
         };
         let mut words = Words::default();
-        match asks {
-            Asks::Requests(requests) => {
+        match payload {
+            Payload::Requests(requests) => {
                 for (key, _) in requests {
                     words.record(config, key);
                 }
             }
-            Asks::Purge(records, _) => {
+            Payload::Purge(records, _) => {
                 for (record, _) in records {
                     words.bytes(record);
                 }
@@ -115,16 +115,16 @@ impl Invocation {
             words.bytes(config.past().as_bytes());
         }
         let keys = words.ends.len();
-        match asks {
-            Asks::Requests(requests) => {
+        match payload {
+            Payload::Requests(requests) => {
                 for (key, request) in requests {
                     words.arguments(config, key, request);
                 }
-                if let Some(Request::Acquire { .. }) = asks.first() {
+                if let Some(Request::Acquire { .. }) = payload.first() {
                     words.bytes(if config.trust_empty_store { b"1" } else { b"0" });
                 }
             }
-            Asks::Purge(records, age) => {
+            Payload::Purge(records, age) => {
                 for (_, mark) in records {
                     words.bytes(mark.as_deref().unwrap_or_default().as_bytes());
                 }
@@ -218,8 +218,8 @@ mod tests {
             (Key::new("a:b").unwrap(), acquire(bare, "worker")),
             (Key::new("c").unwrap(), acquire(full, "other")),
         ];
-        let asks = Asks::Requests(in_calls(&requests).next().unwrap());
-        let call = Invocation::new(&config, asks, PastUse::Compares(5));
+        let payload = Payload::Requests(in_calls(&requests).next().unwrap());
+        let call = Invocation::new(&config, payload, PastUse::Compares(5));
         let keys = requests.each_ref().map(|(key, _)| config.record(key));
         assert_eq!(words(call.keys()), [&keys[..], &[config.past()]].concat());
         let [first, second, digest, stamp, own] =
@@ -243,13 +243,13 @@ mod tests {
             reservation: None,
         };
         let requests = [(Key::new("a").unwrap(), release)];
-        let asks = Asks::Requests(in_calls(&requests).next().unwrap());
+        let payload = Payload::Requests(in_calls(&requests).next().unwrap());
         for (past, keys, last) in [
             (PastUse::Compares(15), 2, "0000000000000000000000000000000f"),
             (PastUse::Reads, 1, "-"),
             (PastUse::Without, 1, "-"),
         ] {
-            let call = Invocation::new(&config, asks, past);
+            let call = Invocation::new(&config, payload, past);
             assert_eq!(call.keys().len(), keys);
             assert_eq!(words(call.arguments()).pop().unwrap(), last);
         }

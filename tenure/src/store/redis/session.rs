@@ -22,10 +22,10 @@ use super::cap::{Capped, Reason};
 use super::channels::Channels;
 use super::config::{Address, RedisConfig};
 use super::ends::carry;
-use super::redirect::Targets;
 use super::refusal::server_error;
 use super::script::PastUse;
 use super::scripts::SCRIPTS;
+use super::target::Targets;
 use super::version;
 use super::{ACQUIRES_IN_CALL, LOOKS_IN_CALL};
 use crate::runtime::{Connection, Runtime};
@@ -52,7 +52,7 @@ pub(super) struct Live {
     /// Which connection it is: a random number that no other has drawn.
     number: u128,
     /// Where requests over it are redirected to.
-    pub(super) targets: Targets,
+    pub(super) targets: Targets<Self>,
 }
 
 /// The most bytes of a reply about elections: more than the longest answers to all acquires or

@@ -3,35 +3,23 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::config::{Address, RedisConfig, Servers, distinct};
+use super::config::{
+    Address, Listed, NODES, PREFIX, PRIMARY, RedisConfig, SENTINELS, Servers, distinct,
+};
 use crate::SettingError;
-use crate::settings::values::{flag, hosts, parsed, port};
+use crate::settings::values::{flag, parsed, port};
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table, Variables};
 use crate::store::Secret;
 use crate::store::common::{
     self, CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
-    name_without,
 };
-
-type Listed = Vec<(String, Option<u16>)>;
 
 const HOST: Setting<String> = common::HOST.default("required, without sentinels or nodes");
 const PORT: Setting<u16> = common::PORT.default("6379");
-pub(super) const SENTINELS: Setting<Listed> = Setting::part("list of sentinels", hosts)
-    .variable("SENTINEL_HOST")
-    .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:26379")
-    .about("in place of a server: all sentinels of its primary");
 const SENTINEL_PORT: Setting<u16> = Setting::only_variable("SENTINEL_PORT", port)
     .must("a port from 1 to 65535", "26379")
     .default("26379")
     .about("the port of each sentinel without one of its own");
-pub(super) const PRIMARY: Setting<String> = Setting::part("primary", parsed)
-    .variable("SENTINEL_NAME")
-    .must("the name of the primary that the sentinels watch", "mymaster")
-    .about("the primary's name at the sentinels");
-pub(super) const NODES: Setting<Listed> = Setting::part("list of nodes", hosts)
-    .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:6379")
-    .about("in place of a server: the nodes of a cluster, at least all primaries; their port is 6379 without one of their own");
 const DATABASE: Setting<u8> = Setting::part("database", parsed)
     .must("a number from 0 to 255", "0")
     .default("0")
@@ -42,13 +30,6 @@ const TLS: Setting<bool> = Setting::part("tls", flag)
     .with("rediss")
     .default("off")
     .about("whether all connections are encrypted, those to sentinels too");
-pub(super) const PREFIX: Setting<String> =
-    Setting::parameter("prefix", |text| name_without::<128>(text, &['{', '}']))
-        .variable("PREFIX")
-        .must("1 to 128 bytes without braces", "tenure")
-        .names_records()
-        .default("`tenure`")
-        .about("the beginning of the names of all keys");
 const REPLICA_ACKS: Setting<u16> = Setting::parameter("replica_acks", parsed)
     .must("a number from 0 to 65535", "1")
     .default("0")

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use tenure_core::contract::Record;
 use tenure_core::{Asked, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast, Wish};
 
+use super::field::Field;
 use super::refusal::{TEXT_MOST, damaged, unexpected};
-use super::reply::Field;
 use crate::store::error::sanitized;
 use crate::store::{Profile, Shown, StoreError};
 use crate::{HolderId, Instant, Token};

@@ -11,11 +11,12 @@ use redis::Value;
 
 use super::channels;
 use super::config::RedisConfig;
+use super::field::Field;
 use super::link::Link;
 use super::purge::{self, Cursor, Scanned};
-use super::redirect::{Answer, Asked};
-use super::reply::{self, Field, ReplyValue};
-use super::script::{Asks, in_calls};
+use super::redirect::{Answer, ScriptCall};
+use super::reply::{self, ReplyValue};
+use super::script::{Payload, in_calls};
 use super::session::Live;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -45,13 +46,13 @@ impl Redis {
     }
 
     /// Carries out the requests of one call; `None` if their keys are at two nodes.
-    async fn carry_out(
+    async fn call_script(
         &self,
         live: &mut Arc<Live>,
         requests: &[(Key, Request)],
-        asked: &Asked<'_>,
+        script: &ScriptCall<'_>,
     ) -> Result<Option<Vec<Result<Reply, StoreError>>>, StoreError> {
-        let Some(answer) = self.0.ask(live, asked).await? else { return Ok(None) };
+        let Some(answer) = self.0.ask(live, script).await? else { return Ok(None) };
         let mut replies = reply::read_all(requests, &answer.value);
         if replies.iter().any(Result::is_ok) {
             answer.serves();
@@ -122,12 +123,12 @@ impl Redis {
         let found = self.scan(live, from).await?;
         let Link { connector, purging, .. } = &*self.0;
         let records = purging.with_marks(found.keys, connector.runtime.now());
-        let asks = Asks::Purge(&records, age);
-        let asked = Asked { asks, wait: None, patience: Patience::Fails };
+        let payload = Payload::Purge(&records, age);
+        let script = ScriptCall { payload, wait: None, patience: Patience::Fails };
         let mut deleted = 0;
         // While a slot moves, its records are at two nodes, and are left for the next time.
         if !records.is_empty()
-            && let Some(answer) = self.0.ask(live, &asked).await?
+            && let Some(answer) = self.0.ask(live, &script).await?
         {
             deleted = purging.take_in(&records, &answer.value, connector.runtime.now())?;
             answer.serves();
@@ -158,9 +159,9 @@ impl Redis {
     ) -> Vec<Result<Reply, StoreError>> {
         let wait =
             requests.iter().find_map(|(_, one)| self.0.connector.config.replicas.wait_after(one));
-        let (asks, patience) = (Asks::Requests(requests), Patience::of_all(requests));
-        let asked = Asked { asks, wait, patience };
-        let results = match self.carry_out(live, requests, &asked).await {
+        let (payload, patience) = (Payload::Requests(requests), Patience::of_all(requests));
+        let script = ScriptCall { payload, wait, patience };
+        let results = match self.call_script(live, requests, &script).await {
             Ok(Some(results)) => results,
             // Nothing was carried out. While a slot moves, each key is at one of two nodes.
             Ok(None) => return self.call_each(live, requests).await,

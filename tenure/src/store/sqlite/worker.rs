@@ -146,7 +146,7 @@ impl File {
                 tasks.recv_timeout(self.poller.pause())
             };
             match task {
-                Ok(Task::Call(job)) => self.carry_out(job),
+                Ok(Task::Call(job)) => self.answer(job),
                 Ok(Task::Purge(step)) => self.purge(step),
                 Ok(Task::Keys(step)) => self.keys(step),
                 Ok(Task::Poll) | Err(RecvTimeoutError::Timeout) => {}
@@ -158,7 +158,7 @@ impl File {
         }
     }
 
-    fn carry_out(&mut self, Job { requests, answer }: Job) {
+    fn answer(&mut self, Job { requests, answer }: Job) {
         let awaited = || !answer.is_closed();
         if !awaited() {
             return;

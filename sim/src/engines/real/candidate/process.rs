@@ -19,7 +19,7 @@ use crate::engines::node::NodeProcess;
 use crate::engines::real::clock::TrueTime;
 use crate::engines::real::protocol::{Brief, Report};
 use crate::plan::clock::Clock;
-use crate::plan::{Asking, FaultKind, Point, SimTime};
+use crate::plan::{FaultKind, Point, RequestKind, SimTime};
 use crate::trace::{Entry, Event, Who};
 
 pub(super) struct Process {
@@ -61,7 +61,7 @@ impl NodeProcess for Process {
     /// Stops at a point until the engine lets it pass; it may pause the process there. The thread
     /// is blocked: what follows the point is carried out next, whatever else the process learns
     /// meanwhile.
-    fn stops_at(&self, point: Point, of: Option<Asking>) {
+    fn stops_at(&self, point: Point, of: Option<RequestKind>) {
         if !self.points.contains(&point) {
             return;
         }

@@ -27,7 +27,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::clock::boot_clock;
 use super::protocol::Access;
 use super::steps::{Answers, Steps};
-use super::{Target, Told};
+use super::{Message, Target};
 use crate::plan::{Act, FaultKind, Plan};
 use certificates::Certificates;
 use clock::Clock;
@@ -140,7 +140,7 @@ impl StoreServer {
     pub(super) async fn start(
         target: Target,
         plan: &Plan,
-        told: UnboundedSender<Told>,
+        told: UnboundedSender<Message>,
     ) -> Result<Self, super::EngineError> {
         let expires = plan.has(FaultKind::ExpireCertificate);
         let certificates = expires.then(Certificates::make).transpose()?;
@@ -163,7 +163,7 @@ impl StoreServer {
                     }
                     _ => {}
                 }
-                let done = server.carry_out(order)?;
+                let done = server.obey(order)?;
                 if matches!(order, ServerOrder::StepClock { .. }) {
                     own.iter().for_each(|gate| gate.set_requests(Flow::Forward));
                 }
@@ -181,7 +181,7 @@ impl StoreServer {
                 let at = done.at.unwrap_or_else(boot_clock);
                 let Done { had_effect, moved, .. } = done;
                 let report = ServerReport { order, at, had_effect, moved };
-                if told.send(Told::Server(report)).is_err() {
+                if told.send(Message::Server(report)).is_err() {
                     break;
                 }
             }

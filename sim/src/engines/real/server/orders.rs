@@ -95,7 +95,7 @@ impl Server {
         Self { observed, state: State::Answers, rejoins: false }
     }
 
-    pub(super) fn carry_out(&mut self, order: ServerOrder) -> Result<Done, ServerError> {
+    pub(super) fn obey(&mut self, order: ServerOrder) -> Result<Done, ServerError> {
         let observed = self.observed.as_mut();
         let done = match order {
             ServerOrder::Pause => observed.pause().map(|()| Done::default())?,
@@ -231,7 +231,7 @@ mod tests {
         let mut server = Server::new(Box::new(Noted(Arc::clone(&noted))));
         let mut had_effect = false;
         for order in orders {
-            had_effect = server.carry_out(*order).expect("carried out").had_effect;
+            had_effect = server.obey(*order).expect("carried out").had_effect;
         }
         let calls = noted.lock().expect("no panic").clone();
         (calls, had_effect)

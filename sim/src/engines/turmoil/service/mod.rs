@@ -183,6 +183,6 @@ pub(crate) fn run_service(
 ) -> Result<(Outcome, Digest), EngineError> {
     let hosting = Hosting::new(plan, service);
     let calls = hosting.calls();
-    let outcome = super::carry_out(plan, judging, &super::own_program(), None, Some(hosting))?;
+    let outcome = super::run_plan(plan, judging, &super::own_program(), None, Some(hosting))?;
     Ok((outcome, calls.digest()))
 }

@@ -7,7 +7,7 @@ use super::super::promise::Promise;
 use super::super::stage::{LEADER, alone, on};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::true_time;
-use crate::plan::{Asking, LinkFault, NANOSECOND, Plan, Point, micros, millis, nanos};
+use crate::plan::{LinkFault, NANOSECOND, Plan, Point, RequestKind, micros, millis, nanos};
 
 /// A single leader whose clock is as fast as permitted, and whose requests are answered just before
 /// its request timeout.
@@ -42,7 +42,7 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     seeds: 64,
     plan: |bounds, for_ms, seed| {
         let mut plan = slowly_answered(bounds, seed);
-        on(&mut plan, (Point::Reply, Some(Asking::Renew), 1), for_ms);
+        on(&mut plan, (Point::Reply, Some(RequestKind::Renew), 1), for_ms);
         plan
     },
 };

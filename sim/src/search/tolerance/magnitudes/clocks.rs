@@ -11,7 +11,7 @@ use super::super::stage::{
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::PPM;
 use crate::plan::{
-    Asking, ClockFault, Point, ProcessFault, Settings, StoreFault, Trigger, What, nanos,
+    ClockFault, Point, ProcessFault, RequestKind, Settings, StoreFault, Trigger, What, nanos,
 };
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
@@ -67,7 +67,7 @@ pub(super) const WATCHER_STEP: Magnitude = Magnitude {
         // watch.
         next_looks_after(&mut plan, bounds.settings.ttl_ms.saturating_sub(by_ms));
         if by_ms > 0 {
-            let (node, of) = (Some(NEXT), Some(Asking::Look));
+            let (node, of) = (Some(NEXT), Some(RequestKind::Look));
             let looks = Trigger { node, of, ..Trigger::next(Point::Sent, 0) };
             let by_ms = by_ms.cast_signed();
             plan.on(looks, 0, ClockFault::ClockStep { by_ms }.at(node));

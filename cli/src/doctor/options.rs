@@ -1,8 +1,8 @@
-//! The command line of `tenure doctor`.
+//! The options of `tenure doctor`.
 
 use clap::Args;
 
-use crate::args::At;
+use crate::place::At;
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {

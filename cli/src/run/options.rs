@@ -1,0 +1,46 @@
+//! The options of `tenure run`.
+
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are the texts of --help, which has no markup"
+)]
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::duration::duration;
+use crate::place::At;
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The election: hosts with the same key exclude each other.
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// What people call this candidate [default: TENURE_NAME, else host-pid-boot].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// End when the lead is lost, instead of waiting for it again.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How long to wait for the lead at first, such as 30s [default: for ever].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) wait: Option<Duration>,
+    /// Do not wait for the lead: end if another host has it.
+    #[arg(long = "try", conflicts_with = "wait")]
+    pub(crate) only_try: bool,
+    /// How long the command may take to end after SIGTERM, before it is killed.
+    ///
+    /// After a loss of the lead, it has no more time than the lease leaves: 3.2s at default
+    /// settings.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    pub(crate) stop_grace: Duration,
+    /// Say more: when this host leads, and why not.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// The command and its arguments, after --.
+    #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
