@@ -19,9 +19,9 @@ impl Workload for Sequence {
     }
 
     fn effect(&mut self, effect: Effect<u64>) {
-        // UPDATE sequence SET next = $n + 1, fence = $token WHERE fence <= $token AND next = $n To
-        // refuse lower tokens is enough here, because `next = $n` compares what the leader has
-        // read.
+        // UPDATE sequence SET next = $n + 1, fence = $token WHERE fence <= $token AND next = $n
+        //
+        // To refuse lower tokens is enough here: `next = $n` compares what the leader has read.
         if effect.by.token >= self.fence && effect.intent == self.next {
             self.fence = effect.by.token;
             self.given.push(self.next);
