@@ -3,7 +3,7 @@
 use clap::Args;
 use tenure::store::{AnyStore, Store};
 
-use crate::exit::{Failure, with_causes};
+use crate::exit::Failure;
 use crate::place::{self, At};
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> 
     let statements = statements.join("\n");
     if options.apply {
         let applied = postgres.ask_server(&statements).await;
-        applied.map_err(|error| Failure::store(with_causes(&error)))?;
+        applied.map_err(|error| Failure::store(crate::exit::with_causes(&error)))?;
     } else {
         // A reader that has gone needs no more.
         let _ = writeln!(std::io::stdout(), "{statements}");
