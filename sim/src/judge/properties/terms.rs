@@ -12,6 +12,9 @@ use crate::trace::Who;
 /// The number of steps, of a round trip or a deadline, that may each end a tick later.
 const ROUNDED: u32 = 8;
 
+/// The longest random delay of waiting candidates, whatever the TTL.
+const JITTER_MOST: Duration = Duration::from_millis(5);
+
 /// The facts about a run that its properties use.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
@@ -124,7 +127,11 @@ impl Terms {
             longest_quarantine: quarantines().max().unwrap_or_default(),
             shortest_ttl: ttls().min().unwrap_or_default(),
             longest_ttl: ttls().max().unwrap_or_default(),
-            longest_jitter: configs.iter().map(Config::takeover_jitter).max().unwrap_or_default(),
+            // Not as the settings say: they are judged too.
+            longest_jitter: ttls()
+                .map(|ttl| (ttl / 1_000).min(JITTER_MOST))
+                .max()
+                .unwrap_or_default(),
             first_server_waits: !plan.store.trust_empty_store,
             no_clock_too_fast: !plan.broken().contains(&Assumption::Waits),
             progress_bound: plan.progress_bound(configs),

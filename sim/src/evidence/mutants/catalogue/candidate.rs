@@ -92,7 +92,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "self.ask_again(campaign, look.max(ready + jitter));",
         }],
         shows: Shows::Model,
-        caught_by: &["takeover-within"],
+        caught_by: &["no-late-quarantine"],
     },
     Mutant {
         name: "claim-holds-at-its-end",
@@ -125,7 +125,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "let sent = match campaign.attempt {\n            Attempt::InFlight(flight) => flight.sent_at,\n            Attempt::Due { .. } | Attempt::Pending { .. } => self.now,\n        };\n        let now = core::mem::replace(&mut self.now, sent);\n        campaign.known = self.sees(&campaign, &sight);\n        self.now = now;",
         }],
         shows: Shows::Model,
-        caught_by: &["margin-kept"],
+        caught_by: &["single-leader", "drained-before-the-next"],
     },
     Mutant {
         name: "renewed-lease-watched-on",
@@ -136,7 +136,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "match before.filter(|before| before.released == self.released) {",
         }],
         shows: Shows::Both("crash,partition"),
-        caught_by: &["single-leader", "margin-kept"],
+        caught_by: &["single-leader", "drained-before-the-next"],
     },
     Mutant {
         name: "lease-watched-for-half",
@@ -147,7 +147,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "self.since + self.demand.get() / 2",
         }],
         shows: Shows::Model,
-        caught_by: &["single-leader", "margin-kept"],
+        caught_by: &["single-leader", "drained-before-the-next"],
     },
     Mutant {
         name: "watched-stamp-exaggerated",
@@ -191,7 +191,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "self.keep(Lease { attempt: Attempt::due(self.now + self.config.renew_interval()), ..lease });",
         }],
         shows: Shows::Model,
-        caught_by: &["single-leader"],
+        caught_by: &["renews-in-time", "drains-within-bounds"],
     },
     Mutant {
         name: "renewed-once",
@@ -246,7 +246,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "self.seen = self.seen.max(None);",
         }],
         shows: Shows::Model,
-        caught_by: &["leader-within"],
+        caught_by: &["no-resurrection"],
     },
     Mutant {
         name: "backoff-without-bound",

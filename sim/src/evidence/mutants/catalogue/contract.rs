@@ -69,7 +69,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "if !mine && (lost_a_grant || !settled) || !grantable {",
         }],
         shows: Shows::Model,
-        caught_by: &["linearizable"],
+        caught_by: &["single-leader"],
     },
     Mutant {
         name: "half-the-ttl",
@@ -98,7 +98,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "asks.mark.is_some_and(|mark| mark.holder == lease.holder)",
         }],
         shows: Shows::Model,
-        caught_by: &["single-leader", "margin-kept"],
+        caught_by: &["single-leader", "own-lease-only"],
     },
     Mutant {
         name: "stamp-not-compared",

@@ -179,9 +179,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a look calls the store in its caller's task: dropping it costs all elections the connection",
         edits: &[Edit {
             file: SHARED,
-            from: "let ask = Box::new(Ask {",
-            to: "if true {\n            return crate::store::Store::call(&self.store, &self.key, request).await;\n        \
-                 }\n        let ask = Box::new(Ask {",
+            from: "ask(commands, &self.runtime, &self.key, chosen.request_timeout, request).await",
+            to: "let _ = (commands, chosen);\n        \
+                 crate::store::Store::call(&self.settings.store, &self.key, request).await",
         }],
         shows: Shows::Turmoil("resign"),
         caught_by: &["answered-when-healthy"],

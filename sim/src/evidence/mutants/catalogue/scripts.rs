@@ -100,7 +100,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "or string.sub(mark, 1, #record.holder) == record.holder",
         }],
         shows: Shows::Turmoil("partition,pause,hold,latency"),
-        caught_by: &["margin-kept"],
+        caught_by: &["single-leader", "own-lease-only"],
     },
     Mutant {
         name: "script-acquires-share-a-record",
@@ -111,7 +111,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "pcall(acquire, KEYS[1],",
         }],
         shows: Shows::Turmoil("resign,crash"),
-        caught_by: &["own-lease-only"],
+        caught_by: &["handover-within"],
     },
     Mutant {
         name: "tenures-share-token",
@@ -138,17 +138,6 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["single-leader"],
     },
     Mutant {
-        name: "script-renews-released-lease",
-        about: "the script renews a lease that was given back",
-        edits: &[Edit {
-            file: RENEW,
-            from: RENEWED,
-            to: "r[1] == ARGV[a + 2] and r[2] == ARGV[a + 1] and last",
-        }],
-        shows: Shows::Turmoil("partition,resign,hold"),
-        caught_by: &["own-lease-only"],
-    },
-    Mutant {
         name: "script-older-renewal-counts",
         about: "the script gives a lease the mark of a late renewal",
         edits: &[Edit {
@@ -157,7 +146,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "if tonumber(id) ~= last then",
         }],
         shows: Shows::Turmoil("hold,partition,pause"),
-        caught_by: &["margin-kept"],
+        caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-past-not-watched",
