@@ -6,7 +6,7 @@
 //!
 //! > A candidate may take what it has watched, unchanged, for as long as it must. The store only compares.
 //!
-//! No decision rests on the store's clock: whoever waits, waits by its own clock, and the store
+//! No decision rests on the store's clock: a candidate waits by its own clock, and the store
 //! grants only if what was watched still stands.
 
 pub mod server_ends;

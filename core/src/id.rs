@@ -125,8 +125,8 @@ identity! {
 }
 
 identity! {
-    /// A candidate's name, as a digest: candidates of one name are one candidate to whoever hands
-    /// over to it.
+    /// A candidate's name, as a digest: a handover to a name is for all candidates that have
+    /// it.
     NameId
 }
 

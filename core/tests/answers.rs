@@ -287,8 +287,8 @@ fn a_past_is_watched() {
     }
 }
 
-/// Whoever knows a token that the store lost reports it, watches the store, and says then what it
-/// has watched.
+/// A candidate that knows a token which the store lost reports it, watches the store, and says then
+/// what it has watched.
 #[test]
 fn a_loss_is_reported_and_watched() {
     let config = Config::normal();

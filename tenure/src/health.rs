@@ -46,7 +46,7 @@ pub enum Role {
         /// That candidate, as the store last showed it.
         incumbent: Incumbent,
         /// For how long this candidate has seen its lease without a renewal. From the incumbent's
-        /// TTL on, it is overdue: it leads no more, and somebody takes over soon.
+        /// TTL on, it is overdue: it leads no more, and a successor takes over soon.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "unchanged_ms", serialize_with = "as_millis")

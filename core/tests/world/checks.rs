@@ -26,8 +26,8 @@ impl World {
     /// (b) G2: at a grant, the claims of all others have been over for a stop margin, and no work
     /// of theirs drains.
     ///
-    /// Also after a loss of data, since whoever is granted anything has watched the store for long
-    /// enough by then.
+    /// Also after a loss of data, since a candidate that is granted a lease has watched the store
+    /// for long enough by then.
     pub(super) fn margin_kept(&mut self, granted: usize) {
         for (number, node) in self.nodes.iter().enumerate() {
             let (end, margin) = match (node.tenure, node.valid_until) {

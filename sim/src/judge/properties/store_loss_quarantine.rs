@@ -4,8 +4,8 @@
 //! that it is the first, unless it is configured to trust an empty store.
 //!
 //! The first request that a server carries out begins another past, and a candidate that is granted
-//! a lease says that somebody has watched it for the quarantine, from after the answer that told
-//! it. Clocks are read rounded down: a tick is allowed.
+//! a lease says that a candidate has watched it for the quarantine, from after the answer that
+//! told it. Clocks are read rounded down: a tick is allowed.
 //!
 //! Rests on candidates that don't count too fast ([`Waits`](Assumption::Waits)), and on a store
 //! that asks for the quarantine ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is

@@ -103,7 +103,7 @@ rows! { $
         a_release_ends_its_own_lease = Released: "a release of the present tenure gives its lease back at once",
         anything_else_is_not_held = NotHeld: "a release of anything but the present tenure changes nothing",
         the_age_of_a_mark_is_told = Age: "the answer to a look tells roughly how long ago the lease was renewed",
-        wishes_and_releases_send_hints = Hints: "waiting candidates get a hint when somebody is wished to lead, and when the lease is given back",
+        wishes_and_releases_send_hints = Hints: "waiting candidates get a hint when another leader is wished for, and when the lease is given back",
     }
     handover {
         a_leader_is_told_who_asks = Asked: "an ask of the present tenure's token is told to the next renewals, until one with a higher number has been told",

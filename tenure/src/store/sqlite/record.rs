@@ -52,8 +52,8 @@ pub(super) const KEEP_PAST: &str = "
 pub(super) const OURS: u128 = 1;
 const OTHERS: u128 = 0;
 
-/// The lease of this tenure was released, or somebody is wished to lead instead of it. Another
-/// hint follows only once this has changed.
+/// The lease of this tenure was released, or another leader is wished for. The next hint follows
+/// only once this has changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hint {
     token: i64,
