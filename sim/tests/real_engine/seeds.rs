@@ -4,9 +4,34 @@ use serde_json::Value;
 
 use super::{JUDGED, tenure_sim};
 
-/// Runs a few seeds on a store.
-fn holds_on(store: &str, seed: &str) {
-    let arguments = ["run", "--engine", "real", "--store", store, "--seed", seed];
+/// What every campaign must compare, however short it is.
+const COMPARED: [&str; 5] =
+    ["single-leader", "fail-closed", "margin-kept", "own-lease-only", "fenced-writes"];
+const EFFECTS: u64 = 5;
+
+/// Runs seeds on a store, four at a time, until each property has compared something: the machine
+/// decides who leads, so that of a few seeds none may have a second leader.
+fn holds_on(store: &str, first: u64) {
+    let mut compared = COMPARED.map(|_| 0);
+    let mut effects = 0;
+    for seed in (first..).step_by(4).take(10) {
+        let summary = run(store, seed);
+        for (sum, property) in compared.iter_mut().zip(COMPARED) {
+            *sum += summary["properties"][property]["compared"].as_u64().unwrap();
+        }
+        let faults = summary["faults"].as_object().unwrap();
+        effects += faults.values().map(|count| count["effects"].as_u64().unwrap()).sum::<u64>();
+        if !compared.contains(&0) && effects >= EFFECTS {
+            return;
+        }
+    }
+    panic!("{COMPARED:?} compared {compared:?}, and {effects} faults took effect");
+}
+
+/// Runs four seeds.
+fn run(store: &str, seed: u64) -> Value {
+    let seed = seed.to_string();
+    let arguments = ["run", "--engine", "real", "--store", store, "--seed", &seed];
     let more = ["--properties", JUDGED, "--runs", "4", "--jobs", "4", "--format", "json"];
     let output = tenure_sim(&[&arguments[..], &more].concat());
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
@@ -15,59 +40,51 @@ fn holds_on(store: &str, seed: &str) {
     // A few seeds do not meet every condition.
     let code = output.status.code().unwrap();
     assert!(code == 0 || code == 2, "{code}: {}", summary["failed"]);
-    for property in
-        ["single-leader", "fail-closed", "margin-kept", "own-lease-only", "fenced-writes"]
-    {
-        let compared = summary["properties"][property]["compared"].as_u64().unwrap();
-        assert!(compared > 0, "{property} compared nothing");
-    }
-    let faults = summary["faults"].as_object().unwrap();
-    let effects: u64 = faults.values().map(|count| count["effects"].as_u64().unwrap()).sum();
-    assert!(effects >= 5, "{faults:?}");
+    summary
 }
 
 #[test]
 fn promises_hold_on_redis() {
-    holds_on("redis", "101");
+    holds_on("redis", 101);
 }
 
 #[test]
 fn promises_hold_on_redis_by_fred() {
-    holds_on("fred", "301");
+    holds_on("fred", 301);
 }
 
 #[test]
 fn promises_hold_on_redis_with_sentinels() {
-    holds_on("redis-sentinel", "1301");
+    holds_on("redis-sentinel", 1301);
 }
 
 #[test]
 fn promises_hold_on_a_redis_cluster() {
-    holds_on("redis-cluster", "1501");
+    holds_on("redis-cluster", 1501);
 }
 
 #[test]
 fn promises_hold_on_postgres() {
-    holds_on("postgres", "501");
+    holds_on("postgres", 501);
 }
 
 #[test]
 fn promises_hold_on_etcd() {
-    holds_on("etcd", "901");
+    holds_on("etcd", 901);
 }
 
 #[test]
 fn promises_hold_on_an_etcd_cluster() {
-    holds_on("etcd-cluster", "1701");
+    holds_on("etcd-cluster", 1701);
 }
 
 #[test]
 fn promises_hold_on_kubernetes() {
-    holds_on("kubernetes", "1901");
+    holds_on("kubernetes", 1901);
 }
 
 #[test]
 fn promises_hold_on_sqlite() {
     // None of these seeds fills the disk, which takes a mount namespace.
-    holds_on("sqlite", "1105");
+    holds_on("sqlite", 1105);
 }

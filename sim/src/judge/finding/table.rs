@@ -231,6 +231,12 @@ findings! {
     /// A leader does not renew its lease.
     NoRenewal { who: Who, due: SimTime } = [who, " leads, but has sent no renewal by ", due];
 
+    // asks-in-time
+    /// A waiting candidate sends no request.
+    NotAsked { who: Who, due: SimTime } = [
+        who, " waits for the lease, but has sent no request by ", due,
+    ];
+
     // handover-within
     /// No candidate led in time after a release.
     NoHandover { token: u64, due: SimTime } = [

@@ -73,7 +73,7 @@ fn look(property: &mut impl Property, seen: &Seen, state: &mut State, tally: &mu
 }
 
 /// Terms in which each candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth.
-/// Its drain bound takes at most 40, its longest stop 100, its poll bound 500.
+/// Its drain bound takes at most 40, its longest stop 100, its look interval 500.
 pub(crate) fn terms() -> Terms {
     let limits = Limits {
         stop_margin: span(11),
@@ -83,7 +83,7 @@ pub(crate) fn terms() -> Terms {
         retry_most: span(22),
         hint_spacing: span(18),
         drain_bound: span(36),
-        poll_bound: span(450),
+        look_interval: span(450),
         longest_stop: span(90),
     };
     Terms {

@@ -12,6 +12,7 @@
 //! intended. The order of events at the same instant has no meaning either.
 
 mod answered_when_healthy;
+mod asks_in_time;
 mod drained_before_the_next;
 mod drains_within_bounds;
 mod due;
@@ -181,6 +182,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(leader_within::LeaderWithin::new(terms)),
         Box::new(no_churn_when_healthy::NoChurnWhenHealthy::new(terms)),
         Box::new(renews_in_time::RenewsInTime::new(terms)),
+        Box::new(asks_in_time::AsksInTime::new(terms)),
         Box::new(handover_within::HandoverWithin::new(terms)),
         Box::new(no_late_quarantine::NoLateQuarantine::new(terms)),
         Box::new(takeover_within::TakeoverWithin::new(terms)),

@@ -31,6 +31,7 @@ impl PropertyName {
     pub const LEADER_WITHIN: Self = Self("leader-within");
     pub const NO_CHURN_WHEN_HEALTHY: Self = Self("no-churn-when-healthy");
     pub const RENEWS_IN_TIME: Self = Self("renews-in-time");
+    pub const ASKS_IN_TIME: Self = Self("asks-in-time");
     pub const HANDOVER_WITHIN: Self = Self("handover-within");
     pub const NO_LATE_QUARANTINE: Self = Self("no-late-quarantine");
     pub const TAKEOVER_WITHIN: Self = Self("takeover-within");
@@ -49,7 +50,7 @@ impl PropertyName {
 
 impl PropertyName {
     /// The names of this crate's properties, in the order in which they judge.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::SINGLE_LEADER,
         Self::MARGIN_KEPT,
         Self::FAIL_CLOSED,
@@ -69,6 +70,7 @@ impl PropertyName {
         Self::LEADER_WITHIN,
         Self::NO_CHURN_WHEN_HEALTHY,
         Self::RENEWS_IN_TIME,
+        Self::ASKS_IN_TIME,
         Self::HANDOVER_WITHIN,
         Self::NO_LATE_QUARANTINE,
         Self::TAKEOVER_WITHIN,

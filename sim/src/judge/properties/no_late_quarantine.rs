@@ -142,6 +142,12 @@ impl Property for NoLateQuarantine {
                 self.sent.remove(who);
                 self.ended.insert(who, ());
             }
+            // Nor does it take the answer to a look for a lease that it does not want any more.
+            Event::ResignAsked { who, .. } => {
+                if self.sent.get(who).is_some_and(|sent| !sent.tells) {
+                    self.sent.remove(who);
+                }
+            }
             // A process may begin with another candidate, after one has left: that one has watched
             // nothing.
             Event::Crashed { who } | Event::Started { who } => {
@@ -157,8 +163,8 @@ impl Property for NoLateQuarantine {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, crashed, fails, holds, n, refuse, sent, span, stepped_down,
-        store_crashed, terms,
+        Seen, answered, at, compares, crashed, fails, holds, n, refuse, resign_asked, sent, span,
+        stepped_down, store_crashed, terms,
     };
     use super::*;
     use crate::trace::Reason;
@@ -248,6 +254,22 @@ mod tests {
         let ends = [at(900, stepped_down(n(0), 7, Reason::Resigned))];
         fails(property(), &[&renewal[..], &asks[..]].concat());
         holds(property(), &[&ends[..], &renewal[..], &asks[..]].concat());
+    }
+
+    /// (Model seed 284539: it was asked to leave before it was told.)
+    #[test]
+    fn the_answer_to_a_look_after_a_resignation_is_not_taken() {
+        let asks = [at(1_103, sent(n(0), 2, ASKS)), at(1_113, answered(n(0), 2, TOLD))];
+        let (look, told) = (Asked::Look { seen: 7 }, Answer::At { past_is_watched: false });
+        for (request, told, is_taken) in [(look, told, false), (ASKS, TOLD, true)] {
+            let begins = [at(990, sent(n(0), 1, request)), at(995, resign_asked(n(0), None))];
+            let history = [&begins[..], &[at(1_000, answered(n(0), 1, told))], &asks[..]].concat();
+            if is_taken {
+                fails(property(), &history);
+            } else {
+                holds(property(), &history);
+            }
+        }
     }
 
     #[test]

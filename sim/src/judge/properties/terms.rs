@@ -60,8 +60,8 @@ pub struct Limits {
     pub hint_spacing: Duration,
     /// The longest time that work is given to end after a resignation.
     pub drain_bound: Duration,
-    /// The longest time between two requests of a waiting candidate.
-    pub poll_bound: Duration,
+    /// The longest time from the answer to a waiting candidate to its next request.
+    pub look_interval: Duration,
     /// The longest time that a resignation takes.
     pub longest_stop: Duration,
 }
@@ -87,6 +87,15 @@ pub(super) fn on_fastest_clock(counted: Duration, drift_ppm: u32) -> Duration {
 /// The most true time in which a clock counts that duration, rounded up.
 pub(super) fn on_slowest_clock(counted: Duration, drift_ppm: u32) -> Duration {
     scaled_up(counted, PPM, pace(-i64::from(drift_ppm)))
+}
+
+/// The time from a renewal to the look that should find the next one, or from any look to the next
+/// one: the renew interval and a hundredth, 10 ms at most. Not as the settings say: they are judged
+/// too.
+fn look_interval(config: &Config) -> Duration {
+    let renewals = config.renew_interval() * u32::from(config.look_every().get());
+    let lag = (config.renew_interval() / 100).min(Duration::from_millis(10));
+    (renewals + lag).min(config.poll_bound()).max(config.retry().0)
 }
 
 impl Terms {
@@ -116,7 +125,7 @@ impl Terms {
             retry_most: config.retry().1,
             hint_spacing: config.retry().0,
             drain_bound: config.drain_bound(),
-            poll_bound: config.poll_bound(),
+            look_interval: look_interval(config),
             longest_stop: config.explain().longest_stop,
         });
         let ttls = || configs.iter().map(Config::ttl);

@@ -92,7 +92,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "self.ask_again(campaign, look.max(ready + jitter));",
         }],
         shows: Shows::Model,
-        caught_by: &["no-late-quarantine"],
+        caught_by: &["asks-in-time"],
     },
     Mutant {
         name: "claim-holds-at-its-end",

@@ -6,6 +6,7 @@ const ELECTION: &str = "tenure/src/driver/election.rs";
 const EVENTS: &str = "tenure/src/driver/election/events.rs";
 const CALLS: &str = "tenure/src/driver/calls.rs";
 const DRIVER: &str = "tenure/src/driver/mod.rs";
+const PROGRESS: &str = "tenure/src/store/progress.rs";
 const SHARED: &str = "tenure/src/shared/mod.rs";
 const TENURE: &str = "tenure/src/tenure.rs";
 const CANDIDATE: &str = "tenure/src/candidate/mod.rs";
@@ -175,14 +176,21 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["stays-out"],
     },
     Mutant {
-        name: "looks-by-the-caller",
-        about: "a look calls the store in its caller's task: dropping it costs all elections the connection",
-        edits: &[Edit {
-            file: SHARED,
-            from: "ask(commands, &self.runtime, &self.key, chosen.request_timeout, request).await",
-            to: "let _ = (commands, chosen);\n        \
-                 crate::store::Store::call(&self.settings.store, &self.key, request).await",
-        }],
+        name: "dropped-look-ends-the-connection",
+        about: "a look calls the store in its caller's task, and dropping it costs all elections the connection",
+        edits: &[
+            Edit {
+                file: SHARED,
+                from: "ask(commands, &self.runtime, &self.key, chosen.request_timeout, request).await",
+                to: "let _ = (commands, chosen);\n        \
+                     crate::store::Store::call(&self.settings.store, &self.key, request).await",
+            },
+            Edit {
+                file: PROGRESS,
+                from: "(is_long && !self.asks_always)",
+                to: "(is_long || !self.asks_always)",
+            },
+        ],
         shows: Shows::Turmoil("resign"),
         caught_by: &["answered-when-healthy"],
     },
