@@ -75,7 +75,7 @@ fn faults_strike_whom_they_are_meant_for() {
         { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "partition": node() } },
         { "when": { "at_ms": 8_500 }, "for_ms": 1_000, "what": { "pause": node() } },
         { "when": { "at_ms": 10_500 }, "for_ms": 800, "what": { "crash": { "node": 0, "power": false } } },
-        { "when": { "at_ms": 12_500 }, "for_ms": 300, "what": "store-loss" }
+        loses_its_data(12_500)
     ]);
     let run = |_| {
         let ran = replayed("redis", &faults);
@@ -103,6 +103,7 @@ fn faults_strike_whom_they_are_meant_for() {
     let (_, after) = text.split_once(LOST).expect("it was looked for");
     let first = after.lines().find(|line| line.contains(" Store ")).unwrap();
     assert!(first.contains("Store 1: ") && first.contains("no record"), "{first}");
+    assert!(text.contains("Effect { kind: StoreLoss"), "{text}");
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn a_certificate_of_postgres_expires_among_other_acts() {
             { "when": { "at_ms": 9_000 }, "for_ms": 1_900, "what": { "operator": "rotate-password" } },
             { "when": { "at_ms": 10_900 }, "for_ms": 1_400, "what": { "operator": "expire-certificate" } },
             { "when": { "at_ms": 11_300 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
-            { "when": { "at_ms": 14_500 }, "for_ms": 300, "what": "store-loss" }
+            loses_its_data(14_500)
         ]),
     );
 }
@@ -185,7 +186,8 @@ fn an_old_primary_elects_no_second_leader() {
         "redis-sentinel",
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "for_ms": 10_000, "what": { "operator": "split-brain" } },
-            { "when": { "at_ms": 9_000 }, "what": { "reset": { "node": 0 } } }
+            { "when": { "at_ms": 9_000 }, "what": { "reset": { "node": 0 } } },
+            loses_its_data(16_500)
         ]),
     );
 }
@@ -227,12 +229,17 @@ fn no_descriptors(at_ms: u64) -> Value {
 }
 
 /// Each of both candidates is to lead: one of them does already. A wish for another one takes its
-/// place.
+/// place, so there is time for each, in which no other fault may keep the candidates apart.
 fn hand_overs(at_ms: u64) -> [Value; 2] {
     [0, 1].map(|to| {
         let what = serde_json::json!({ "hand-over": { "node": null, "to": to } });
         serde_json::json!({ "when": { "at_ms": at_ms + 1_500 * to }, "what": what })
     })
+}
+
+/// Another server takes the place of the store's, without its data.
+fn loses_its_data(at_ms: u64) -> Value {
+    serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 300, "what": "store-loss" })
 }
 
 /// The clock of the store's server is put forward, or back if negative.
@@ -250,9 +257,10 @@ fn acts_at_etcd_members_have_effects() {
             { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "operator": "kill-member" } },
             to_one,
             to_other,
-            { "when": { "at_ms": 9_000 }, "for_ms": 900, "what": { "operator": "pause-raft-leader" } },
-            { "when": { "at_ms": 11_000 }, "what": { "operator": "move-raft-leader" } },
-            no_descriptors(12_000)
+            { "when": { "at_ms": 11_000 }, "for_ms": 900, "what": { "operator": "pause-raft-leader" } },
+            { "when": { "at_ms": 13_000 }, "what": { "operator": "move-raft-leader" } },
+            no_descriptors(14_000),
+            loses_its_data(17_000)
         ]),
     );
 }
@@ -260,17 +268,18 @@ fn acts_at_etcd_members_have_effects() {
 /// Leases are deleted, and the etcd is restored under its server, whichever is first.
 #[test]
 fn acts_at_kubernetes_have_effects() {
-    let [to_one, to_other] = hand_overs(5_700);
+    let [to_one, to_other] = hand_overs(6_000);
     have_effects_on(
         "kubernetes",
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "for_ms": 1_500, "what": { "operator": "revoke-rights" } },
             to_one,
             to_other,
-            { "when": { "at_ms": 6_500 }, "for_ms": 800, "what": "store-stall" },
-            { "when": { "at_ms": 8_000 }, "for_ms": 800, "what": "store-stall" },
-            { "when": { "at_ms": 9_500 }, "what": { "operator": "flush-data" } },
-            { "when": { "at_ms": 14_000 }, "what": { "operator": "flush-data" } }
+            { "when": { "at_ms": 9_000 }, "for_ms": 800, "what": "store-stall" },
+            { "when": { "at_ms": 10_500 }, "for_ms": 800, "what": "store-stall" },
+            { "when": { "at_ms": 12_000 }, "what": { "operator": "flush-data" } },
+            { "when": { "at_ms": 16_500 }, "what": { "operator": "flush-data" } },
+            loses_its_data(21_500)
         ]),
     );
 }
@@ -290,7 +299,8 @@ fn acts_at_a_redis_cluster_have_effects() {
             {
                 "when": { "at_ms": 13_500 }, "for_ms": 1_000,
                 "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } }
-            }
+            },
+            loses_its_data(17_500)
         ]),
     );
 }
@@ -319,7 +329,7 @@ fn a_full_disk_has_effects() {
             { "when": { "at_ms": 8_600 }, "for_ms": 2_000, "what": { "operator": "fill-disk" } },
             { "when": { "at_ms": 9_000 }, "what": { "operator": "delete-log" } },
             { "when": { "at_ms": 11_500 }, "for_ms": 1_500, "what": { "operator": "fill-disk" } },
-            { "when": { "at_ms": 12_300 }, "for_ms": 200, "what": "store-loss" }
+            loses_its_data(12_300)
         ]),
     );
 }
@@ -335,10 +345,10 @@ fn broken_and_slow_connections_have_effects() {
             to_one,
             to_other,
             {
-                "when": { "at_ms": 9_000 }, "for_ms": 2_000,
+                "when": { "at_ms": 10_300 }, "for_ms": 2_000,
                 "what": { "throttle": { "node": 0, "bytes_per_second": 500 } }
             },
-            no_descriptors(12_000)
+            no_descriptors(13_000)
         ]),
     );
 }

@@ -21,7 +21,7 @@ const JUDGED: &str = "single-leader,margin-kept,fail-closed,token-monotonic,fenc
     one-step-down-per-election,no-resurrection,no-release-under-work,drained-before-the-next,leases-handed-back,\
     store-loss-quarantine,leader-within";
 
-/// Two candidates, and those faults.
+/// Two candidates, and those faults. The recovery phase begins when the last one has ended.
 fn plan_of(faults: &Value) -> Value {
     let drawn = tenure_sim(&["plan", "--seed", "3", "--faults", "vm-stop"]);
     let mut plan: Value = serde_json::from_slice(&drawn.stdout).unwrap();
@@ -34,7 +34,11 @@ fn plan_of(faults: &Value) -> Value {
         "retry_least_ms": 20, "retry_most_ms": 100, "poll_bound_ms": 1_000, "drain_bound_ms": 100,
         "quarantine_ms": 2_500, "granularity_ns": 1_000_000, "drift_ppm": 1_000
     });
-    plan["calm_from_ms"] = 15_000.into();
+    let ends = |fault: &Value| {
+        fault["when"]["at_ms"].as_u64().unwrap_or(0) + fault["for_ms"].as_u64().unwrap_or(0)
+    };
+    let last = faults.as_array().unwrap().iter().map(ends).max();
+    plan["calm_from_ms"] = last.unwrap_or(0).max(15_000).into();
     plan["handover"] = false.into();
     plan
 }

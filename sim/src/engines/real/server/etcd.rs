@@ -164,10 +164,11 @@ impl super::Observed for Observed {
         }
         self.shows_all()?;
         self.crash()?;
-        let lost_a_record = self.watch.is_replaced();
+        let had_a_record = self.watch.is_replaced();
         self.cluster.restart_empty()?;
         self.is_watched()?;
-        Ok(lost_a_record)
+        self.shows_all()?;
+        Ok(had_a_record && !self.watch.keys(|elections| elections.has_a_record()))
     }
 
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {

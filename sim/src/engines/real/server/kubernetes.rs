@@ -101,13 +101,15 @@ impl Observed {
         self.watch.ends();
         self.server.etcd_mut().kill()?;
         self.watch.detach();
-        let loses_anything = self.watch.keys(|leases| leases.knows_anything());
+        let knew_anything = self.watch.keys(|leases| leases.knows_anything());
         self.watch.is_replaced();
         self.server.etcd_mut().restore(&self.backup)?;
         self.is_watched()?;
+        self.watch.shows_all(self.server.etcd())?;
+        let has_lost = knew_anything && !self.watch.keys(|leases| leases.knows_anything());
         self.server.resume()?;
         self.watches_are_silent = true;
-        Ok(loses_anything)
+        Ok(has_lost)
     }
 
     /// The etcd alone serves: what it has done is read.
@@ -161,9 +163,11 @@ impl super::Observed for Observed {
         let mut lost_a_record = false;
         if !keeps_data {
             self.crash()?;
-            lost_a_record = self.watch.is_replaced();
+            let had_a_record = self.watch.is_replaced();
             self.server.restore(&self.backup)?;
             self.is_watched()?;
+            self.watch.shows_all(self.server.etcd())?;
+            lost_a_record = had_a_record && !self.watch.keys(|leases| leases.has_a_record());
         }
         self.server.restart()?;
         // A restart undoes an act.

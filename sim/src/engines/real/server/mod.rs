@@ -77,7 +77,7 @@ trait Observed: Send {
     fn crash(&mut self) -> Result<(), ServerError>;
 
     /// Brings it back, with its data or without any. Returns whether a record of the election was
-    /// lost.
+    /// lost: one was there before, and the next server, asked before candidates reach it, has none.
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError>;
 
     /// Takes the primary away, whose replica has lagged that far behind, and waits until the

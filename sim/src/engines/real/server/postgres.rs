@@ -117,13 +117,14 @@ impl super::Observed for Observed {
         // What the killed server has done is read before its data is gone.
         server.restart()?;
         table.read(server)?;
-        let lost_a_record = table.is_replaced(keeps_data);
+        let mut lost_a_record = table.is_replaced(keeps_data);
         if keeps_data {
             acts::has_password(server, login::PASSWORD)?;
         } else {
             self.replica = None;
             server.replace()?;
             Table::install(server)?;
+            lost_a_record &= !Table::has_a_record(server)?;
             acts::lets_in(server)?;
         }
         self.acts.renews(&self.server)?;

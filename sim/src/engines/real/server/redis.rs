@@ -7,7 +7,7 @@ use tenure_servers::{RedisServer, Reply, ServerError};
 use super::certificates::Certificates;
 use super::clock::Clock;
 use super::orders::Done;
-use crate::engines::real::steps::redis::Monitor;
+use crate::engines::real::steps::redis::{Monitor, has_a_record};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
 pub(super) use acts::{Acts, UNLIMITED, accepted, number, text, unexpected};
@@ -68,13 +68,13 @@ impl super::Observed for Observed {
         let Self { server, monitor, killed_at, acts, .. } = self;
         acts.renews()?;
         server.restart()?;
-        let lost_a_record = monitor.is_replaced(server, *killed_at, keeps_data)?;
+        let had_a_record = monitor.is_replaced(server, *killed_at, keeps_data)?;
         if !keeps_data {
             server.restart_empty()?;
         }
         acts::lets_in(server)?;
         monitor.attach(server)?;
-        Ok(lost_a_record)
+        Ok(had_a_record && !has_a_record(server)?)
     }
 
     fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {

@@ -19,7 +19,7 @@ use tenure_servers::{Proxy, RedisCluster, RedisSentinels, RedisServer, ServerErr
 use super::orders::Done;
 use super::redis::{Acts, KEEPS};
 use crate::engines::real::clock::{boot_clock, wall_clock};
-use crate::engines::real::steps::redis::{Monitor, RECORD};
+use crate::engines::real::steps::redis::{Monitor, RECORD, has_a_record};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
 use servers::Servers;
@@ -224,10 +224,11 @@ impl super::Observed for Observed {
         self.servers.server_mut(keeper).restart()?;
         self.servers.is_ready(keeper)?;
         let server = self.servers.server(keeper);
-        let lost_a_record = self.shard.monitor().is_replaced(server, self.killed_at, keeps_data)?;
+        let had_a_record = self.shard.monitor().is_replaced(server, self.killed_at, keeps_data)?;
         if !keeps_data {
             server.command(&["FLUSHALL"])?;
         }
+        let lost_a_record = had_a_record && !has_a_record(server)?;
         self.leads(primary)?;
         self.follows(1 - primary)?;
         Ok(lost_a_record)

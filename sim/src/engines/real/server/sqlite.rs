@@ -162,13 +162,14 @@ impl super::Observed for Observed {
         let is_full = self.is_full();
         self.has_space();
         let away = self.away();
-        let lost_a_record = Changes::has_a_record(&away.join(FILE))?;
+        let had_a_record = Changes::has_a_record(&away.join(FILE))?;
         self.changes.read(&away.join(FILE))?;
         self.changes.is_replaced();
         self.replaced += 1;
         // Made beside its place, so that no candidate creates a file without triggers first.
         let new = self.folder.path().join("new");
         create(&new)?;
+        let lost_a_record = had_a_record && !Changes::has_a_record(&new.join(FILE))?;
         if is_full {
             self.fills_disk()?;
         }

@@ -90,6 +90,10 @@ impl Keys for Elections {
         self.record.take().is_some()
     }
 
+    fn has_a_record(&self) -> bool {
+        self.record.is_some()
+    }
+
     fn steps(&mut self, answers: &Answers) -> Steps {
         let all = steps(std::mem::take(&mut self.changes), answers);
         let stamped = answers.told(std::mem::take(&mut self.stamped));

@@ -78,6 +78,10 @@ impl Keys for Leases {
         self.record.take().is_some()
     }
 
+    fn has_a_record(&self) -> bool {
+        self.record.is_some()
+    }
+
     fn steps(&mut self, answers: &Answers) -> Steps {
         let mut all = std::mem::take(&mut self.steps);
         let mut latest = u64::MAX;

@@ -89,6 +89,11 @@ impl Table {
         server.sql(&(table.schema_sql() + TRIGGERS)).map(drop)
     }
 
+    /// Whether the table has a record of any election.
+    pub(in super::super) fn has_a_record(server: &PostgresServer) -> Result<bool, ServerError> {
+        Ok(server.sql("SELECT count(*) > 0 FROM tenure.leases")? != "f")
+    }
+
     /// Reads the entries that were written since the last time. The server is in use, or is about
     /// to be replaced.
     pub(in super::super) fn read(&mut self, server: &PostgresServer) -> Result<(), ServerError> {
@@ -111,7 +116,7 @@ impl Table {
     }
 
     /// Another server takes its place: with the same data, or with an empty cluster. Returns
-    /// whether a record is lost.
+    /// whether a record is to be lost.
     pub(in super::super) fn is_replaced(&mut self, keeps_data: bool) -> bool {
         self.server += 1;
         if keeps_data {

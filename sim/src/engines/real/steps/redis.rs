@@ -91,7 +91,7 @@ impl Monitor {
 
     /// The server was killed when its clock has shown that. Its data is there again, and will be
     /// kept or lost. Its last change may have been answered, and not shown: the record tells.
-    /// Returns whether a record is lost.
+    /// Returns whether a record is to be lost.
     pub(in super::super) fn is_replaced(
         &mut self,
         server: &RedisServer,
@@ -190,6 +190,11 @@ fn read(server: &RedisServer) -> Result<Option<Record>, ServerError> {
         record.set(field, value).ok_or_else(wrong)?;
     }
     Ok(Some(record))
+}
+
+/// Whether the server has a record of the election now.
+pub(in super::super) fn has_a_record(server: &RedisServer) -> Result<bool, ServerError> {
+    read(server).map(|record| record.is_some())
 }
 
 /// The past that the server has now; when it was stamped is not known.

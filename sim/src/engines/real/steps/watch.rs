@@ -40,8 +40,12 @@ pub(in super::super) trait Keys: Default + Send + 'static {
     /// All changes of a revision are known.
     fn revision_ended(&mut self, _at: u64) {}
 
-    /// A server without data takes the place of the old one. Returns whether a record is lost.
+    /// A server without data takes the place of the old one. Returns whether a record is to be
+    /// lost.
     fn are_lost(&mut self) -> bool;
+
+    /// Whether there is a record of the election.
+    fn has_a_record(&self) -> bool;
 
     /// All steps, by what candidates know of their times.
     fn steps(&mut self, answers: &Answers) -> Steps;
@@ -111,7 +115,8 @@ impl<K: Keys> Watch<K> {
         }
     }
 
-    /// A server without data takes the place of the old one. Returns whether a record is lost.
+    /// A server without data takes the place of the old one: all that it has is shown anew. Returns
+    /// whether a record is to be lost.
     pub(in super::super) fn is_replaced(&mut self) -> bool {
         let mut state = lock(&self.state);
         state.revision = 0;
