@@ -27,6 +27,9 @@ pub(crate) fn true_time(counted: Duration, rate_ppm: i64) -> Duration {
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
+    /// What it has counted beyond that, in millionths of a nanosecond. Without it, a clock that is
+    /// stopped or stepped would count less than its pace.
+    base_rest: AtomicU64,
     /// Millionths counted in a true second: a million for a rate of zero, and zero while the clock
     /// is stopped.
     pace: AtomicU64,
@@ -41,6 +44,7 @@ impl Clock {
         Self {
             base_true: AtomicU64::new(SimTime::START.as_nanos()),
             base_local: AtomicU64::new((Instant::ORIGIN + offset).as_nanos()),
+            base_rest: AtomicU64::new(0),
             pace: AtomicU64::new(running_pace),
             running_pace,
         }
@@ -48,11 +52,18 @@ impl Clock {
 
     /// The clock's reading, rounded down.
     pub fn read(&self, at: SimTime) -> Instant {
+        self.counts(at).0
+    }
+
+    /// The clock's reading, and what it has counted beyond that.
+    fn counts(&self, at: SimTime) -> (Instant, u64) {
         let elapsed = at.as_nanos().saturating_sub(get(&self.base_true));
         // `elapsed * pace / PPM`, in two parts that do not overflow.
         let pace = get(&self.pace);
-        let counted = elapsed / PPM * pace + elapsed % PPM * pace / PPM;
-        Instant::from_nanos(get(&self.base_local).saturating_add(counted))
+        let parts = elapsed % PPM * pace + get(&self.base_rest);
+        let counted = elapsed / PPM * pace + parts / PPM;
+        let reading = Instant::from_nanos(get(&self.base_local).saturating_add(counted));
+        (reading, parts % PPM)
     }
 
     /// The first moment at which the clock reads at least `shows`, unless the clock is stepped or
@@ -66,22 +77,38 @@ impl Clock {
         if pace == 0 {
             return SimTime::NEVER;
         }
-        // `ahead * PPM / pace`, rounded up, in two parts.
+        // `(ahead * PPM - counted) / pace`, rounded up, in two parts.
         let whole = (ahead / pace).saturating_mul(PPM);
-        let rest = (ahead % pace * PPM).div_ceil(pace);
-        SimTime::from_nanos(get(&self.base_true).saturating_add(whole).saturating_add(rest))
+        let (parts, counted) = (ahead % pace * PPM, get(&self.base_rest));
+        let begins = get(&self.base_true).saturating_add(whole);
+        SimTime::from_nanos(match parts.checked_sub(counted) {
+            Some(parts) => begins.saturating_add(parts.div_ceil(pace)),
+            None => begins - (counted - parts) / pace,
+        })
     }
 
     /// Moves the clock forward by that many milliseconds of its own, or back if negative.
     pub fn step(&self, at: SimTime, by_ms: i64) {
-        let (shows, by) = (self.read(at), Duration::from_millis(by_ms.unsigned_abs()));
-        self.set(at, if by_ms < 0 { shows - by } else { shows + by });
+        let ((shows, rest), by) = (self.counts(at), Duration::from_millis(by_ms.unsigned_abs()));
+        self.begins(at, if by_ms < 0 { shows - by } else { shows + by }, rest);
     }
 
     /// Sets the clock: it counts from that reading on.
     pub fn set(&self, at: SimTime, shows: Instant) {
+        self.begins(at, shows, 0);
+    }
+
+    fn begins(&self, at: SimTime, shows: Instant, rest: u64) {
         self.base_true.store(at.as_nanos(), Ordering::Relaxed);
         self.base_local.store(shows.as_nanos(), Ordering::Relaxed);
+        self.base_rest.store(rest, Ordering::Relaxed);
+    }
+
+    /// Counts at that pace from now on.
+    fn goes_on(&self, at: SimTime, pace: u64) {
+        let (shows, rest) = self.counts(at);
+        self.begins(at, shows, rest);
+        self.pace.store(pace, Ordering::Relaxed);
     }
 
     /// Whether the clock is running, and not stopped.
@@ -97,14 +124,12 @@ impl Clock {
 
     /// Stops the clock.
     pub fn stop(&self, at: SimTime) {
-        self.set(at, self.read(at));
-        self.pace.store(0, Ordering::Relaxed);
+        self.goes_on(at, 0);
     }
 
     /// Starts the clock again at its pace.
     pub fn resume(&self, at: SimTime) {
-        self.set(at, self.read(at));
-        self.pace.store(self.running_pace, Ordering::Relaxed);
+        self.goes_on(at, self.running_pace);
     }
 }
 
@@ -114,6 +139,7 @@ impl Clone for Clock {
         Self {
             base_true: copy(&self.base_true),
             base_local: copy(&self.base_local),
+            base_rest: copy(&self.base_rest),
             pace: copy(&self.pace),
             running_pace: self.running_pace,
         }
@@ -168,6 +194,22 @@ mod tests {
         clock.step(at(1_000_000), 5);
         assert_eq!(clock.read(at(1_000_000)), shows(6_100_000));
         assert_eq!(clock.read(at(2_000_000)), shows(7_200_000));
+    }
+
+    /// (Model seed 462644: after each stop the clock was up to a nanosecond slower than its pace, so
+    /// that a leader led for a nanosecond too long.)
+    #[test]
+    fn stops_and_steps_lose_nothing() {
+        let (clock, steady) = (clock(0, -10_000), clock(0, -10_000));
+        for nanos in (0..1_000).map(|step| 333 * step + 7) {
+            clock.stop(at(nanos));
+            clock.resume(at(nanos));
+            clock.step(at(nanos), 0);
+            assert_eq!(clock.read(at(nanos)), steady.read(at(nanos)), "{nanos}");
+            let next = clock.read(at(nanos)) + Duration::from_nanos(1);
+            let when = clock.when(next);
+            assert_eq!((clock.read(when), when), (next, steady.when(next)), "{nanos}");
+        }
     }
 
     #[test]

@@ -143,10 +143,10 @@ impl Property for NoLateQuarantine {
                 self.ended.insert(who, ());
             }
             // Nor does it take the answer to a look for a lease that it does not want any more.
-            Event::ResignAsked { who, .. } => {
-                if self.sent.get(who).is_some_and(|sent| !sent.tells) {
-                    self.sent.remove(who);
-                }
+            Event::ResignAsked { who, .. }
+                if self.sent.get(who).is_some_and(|sent| !sent.tells) =>
+            {
+                self.sent.remove(who);
             }
             // A process may begin with another candidate, after one has left: that one has watched
             // nothing.

@@ -4,8 +4,7 @@
 const AUDITED: &[(&str, &[&str])] = &[
     ("deadline-counted-from-reply", &["single-leader", "token-monotonic"]),
     ("late-renewal-counts", &["single-leader", "no-resurrection"]),
-    ("quarantine-ignored", &["single-leader", "token-monotonic"]),
-    ("superseded-ignored", &["single-leader"]),
+    ("quarantine-ignored", &["single-leader"]),
     ("any-reply-answers", &["single-leader"]),
     ("late-grant-used", &["single-leader", "token-monotonic", "no-resurrection"]),
     ("step-down-told-twice", &["one-step-down-per-election"]),
