@@ -349,8 +349,16 @@ fn a_server_that_withholds_its_identity_promises_nothing() {
         let whole = redis();
         let reply = adapter(&whole).await.call(&key, acquire(first)).await.unwrap();
         let Answered::Granted { token } = reply else { panic!("{reply:?}") };
-        for field in ["run_id", "master_replid", "role", "maxmemory_policy"] {
-            let settings = Settings { withheld: vec![field], ..Settings::default() };
+        const ZEROS: &str = "0000000000000000000000000000000000000000";
+        for (field, value) in [
+            ("run_id", None),
+            ("master_replid", None),
+            ("role", None),
+            ("maxmemory_policy", None),
+            ("run_id", Some(ZEROS)),
+            ("master_replid", Some(ZEROS)),
+        ] {
+            let settings = Settings { withheld: vec![(field, value)], ..Settings::default() };
             let withholding = Redis::new(settings, || 2_000_000);
             // The first request over a connection compares the identity with the past.
             let look = Request::Look { seen: None, quarantine: ttl };
@@ -361,7 +369,8 @@ fn a_server_that_withholds_its_identity_promises_nothing() {
                 let before = withholding.execute(&[b"HGETALL", RECORD]);
                 let error = store.call(&key, request).await.unwrap_err();
                 assert_eq!(error.kind(), StoreErrorKind::Withheld, "{error}");
-                let shown = format!("INFO has {field}:\"\" (redis_version:7.0.15)");
+                let value = value.unwrap_or("");
+                let shown = format!("INFO has {field}:\"{value}\" (redis_version:7.0.15)");
                 assert!(error.to_string().contains(&shown), "{error}");
                 assert_eq!(withholding.execute(&[b"HGETALL", RECORD]), before);
             }

@@ -139,6 +139,28 @@ async fn nobody_leads_is_no_error() {
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases_messages").unwrap(), "1");
 }
 
+/// Half of the queue is four gigabytes: the function is called with another bound, which any queue
+/// exceeds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_queue_costs_the_message_and_not_the_transaction() {
+    let server = server();
+    let token = granted(&at(server.port()), acquire(1, None)).await;
+    let schema = LeaseTable::default().schema_sql();
+    let usage = "pg_notification_queue_usage() >= ";
+    let is_full = schema.replace(&format!("{usage}0.5"), &format!("{usage}0"));
+    assert_ne!(is_full, schema);
+    server.sql(&is_full).unwrap();
+    let sends = "SELECT tenure.leases_notify_json('job', 'x', '1')";
+    server.sql("CREATE TABLE orders (number integer)").unwrap();
+    let order = format!("BEGIN; INSERT INTO orders VALUES (1); {sends}; COMMIT");
+    assert_eq!(server.sql(&order).unwrap(), "");
+    let kept =
+        "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM tenure.leases_messages)";
+    assert_eq!(server.sql(kept).unwrap(), "1|0");
+    server.sql(&schema).unwrap();
+    assert_eq!(server.sql(sends).unwrap(), token.to_string());
+}
+
 /// Whether the lease was given back or not, the transaction of the call leaves candidates alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_transaction_does_not_delay_candidates() {

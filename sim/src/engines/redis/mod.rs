@@ -53,8 +53,9 @@ pub struct Settings {
     /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that
     /// may need more memory.
     pub full: bool,
-    /// The fields that INFO leaves out, as those of some servers that resemble Redis do.
-    pub withheld: Vec<&'static str>,
+    /// The fields that INFO leaves out, or shows with another value, as those of some servers that
+    /// resemble Redis do.
+    pub withheld: Vec<(&'static str, Option<&'static str>)>,
     /// The password of the default user; without one every client is admitted.
     pub password: Option<String>,
 }

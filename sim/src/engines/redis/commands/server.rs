@@ -72,11 +72,16 @@ pub(in crate::engines::redis) fn info(call: &mut Call<'_>) -> Answer {
 }
 
 fn shown(call: &Call<'_>, lines: &str) -> String {
-    let is_withheld = |line: &str| {
+    let shown = |line: &str| {
         let name = line.split(':').next();
-        call.server.settings.withheld.iter().any(|withheld| name == Some(*withheld))
+        let mut withheld = call.server.settings.withheld.iter();
+        match withheld.find(|(field, _)| name == Some(field)) {
+            None => line.to_owned(),
+            Some((_, None)) => String::new(),
+            Some((field, Some(value))) => format!("{field}:{value}\r\n"),
+        }
     };
-    lines.split_inclusive("\r\n").filter(|line| !is_withheld(line)).collect()
+    lines.split_inclusive("\r\n").map(shown).collect()
 }
 
 fn server(call: &Call<'_>) -> String {
