@@ -13,8 +13,8 @@ use crate::plan::{Assumption, ClockFault, LinkFault, NodePlan, ProcessFault, Set
 const TWO_LEADERS: &[PropertyName] =
     &[PropertyName::DRAINED_BEFORE_THE_NEXT, PropertyName::UNFENCED_IN_ORDER];
 
-/// The same properties if the leader's clock is wrong: its work also drains too long, and it renews
-/// too late.
+/// The same properties if the leader's clock is wrong: its work also drains too long, it renews too
+/// late, and it asks too late before it leads.
 const OVERSTAYS: &[PropertyName] = &[
     PropertyName::MARGIN_KEPT,
     PropertyName::FAIL_CLOSED,
@@ -22,6 +22,7 @@ const OVERSTAYS: &[PropertyName] = &[
     PropertyName::UNFENCED_IN_ORDER,
     PropertyName::DRAINS_WITHIN_BOUNDS,
     PropertyName::RENEWS_IN_TIME,
+    PropertyName::ASKS_IN_TIME,
 ];
 
 /// Rates beyond the drift bound.

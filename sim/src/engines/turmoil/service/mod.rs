@@ -156,8 +156,9 @@ impl<S: Service> Hosted for S {
     }
 }
 
-/// The properties that compare what only the engine's own work reports.
-pub(super) const OF_OWN_WORK: [PropertyName; 9] = [
+/// The properties that compare what only the engine's own work reports, and the one about candidates
+/// that have not stopped: a service's may have.
+pub(super) const OF_OWN_WORK: [PropertyName; 10] = [
     PropertyName::FENCED_WRITES,
     PropertyName::FENCED_READS,
     PropertyName::UNFENCED_IN_ORDER,
@@ -167,6 +168,7 @@ pub(super) const OF_OWN_WORK: [PropertyName; 9] = [
     PropertyName::LOOKS_WITHIN,
     PropertyName::STAYS_OUT,
     PropertyName::TOLD_OF_THE_END,
+    PropertyName::ASKS_IN_TIME,
 ];
 
 /// The properties that judge runs of services.
