@@ -326,6 +326,7 @@ async fn adapter(redis: &Redis) -> Adapter {
 #[test]
 fn a_server_that_withholds_its_identity_promises_nothing() {
     const RECORD: &[u8] = b"{tenure}:leader:job";
+    const ZEROS: &str = "0000000000000000000000000000000000000000";
     let (key, holder, ttl) =
         (Key::new("job").unwrap(), HolderId::from_bits(1), Duration::from_secs(30));
     let acquire = |number| {
@@ -349,7 +350,6 @@ fn a_server_that_withholds_its_identity_promises_nothing() {
         let whole = redis();
         let reply = adapter(&whole).await.call(&key, acquire(first)).await.unwrap();
         let Answered::Granted { token } = reply else { panic!("{reply:?}") };
-        const ZEROS: &str = "0000000000000000000000000000000000000000";
         for (field, value) in [
             ("run_id", None),
             ("master_replid", None),

@@ -87,7 +87,10 @@ impl Property for AsksInTime {
             Event::Sent { who, request, .. } => self.sent(at, who, request, tally),
             Event::Answered { who, id, answer } => {
                 let asker = state.asker(who);
-                if self.due.is_set(who) && asker.asked_last(id) && asker.campaigns().is_some() {
+                // A candidate does not take the answer to a request that it has given up.
+                let is_taken = answer.is_none() || self.terms.is_taken(at, who, asker.sent_at);
+                let is_last = asker.asked_last(id) && asker.campaigns().is_some();
+                if is_taken && is_last && self.due.is_set(who) {
                     self.answered(at, who, answer);
                 }
             }
@@ -160,6 +163,17 @@ mod tests {
         fails(judge(), &asked(&[gives_up, end(109)]));
         holds(judge(), &asked(&[end(168)]));
         fails(judge(), &asked(&[end(169)]));
+    }
+
+    /// (A stalled store: the request had been given up.)
+    #[test]
+    fn a_late_answer_is_not_taken() {
+        // The timeout by the fastest clock is 40, less two ticks.
+        for (told_at, due) in [(10 + 37, 47 + 108), (10 + 38, 168)] {
+            let told = at(told_at, answered(n(0), 1, NOT));
+            holds(judge(), &asked(&[told.clone(), end(due)]));
+            fails(judge(), &asked(&[told, end(due + 1)]));
+        }
     }
 
     #[test]

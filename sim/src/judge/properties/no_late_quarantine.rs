@@ -12,9 +12,7 @@
 
 use std::time::Duration;
 
-use super::{
-    About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock, on_slowest_clock,
-};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
@@ -81,17 +79,10 @@ impl NoLateQuarantine {
         }
         if past_is_watched {
             self.told.remove(who);
-        } else if self.told.get(who).is_none() && self.is_taken(at, who, sent) {
+        } else if self.told.get(who).is_none() && self.terms.is_taken(at, who, sent.at) {
             self.told.insert(who, at);
         }
         Ok(())
-    }
-
-    /// A candidate does not take the answer to a request that it has given up.
-    fn is_taken(&self, at: SimTime, who: Who, sent: Sent) -> bool {
-        let limits = self.terms.limits_of(who);
-        let waits = on_fastest_clock(limits.request_timeout, limits.drift_ppm);
-        at.since(sent.at) + 2 * self.terms.tick < waits
     }
 }
 

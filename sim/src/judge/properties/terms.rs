@@ -149,6 +149,14 @@ impl Terms {
         }
     }
 
+    /// Whether a candidate certainly takes an answer at that time: it has not given the request up,
+    /// however fast its clock is.
+    pub(super) fn is_taken(&self, at: SimTime, who: Who, sent_at: SimTime) -> bool {
+        let limits = self.limits_of(who);
+        let waits = on_fastest_clock(limits.request_timeout, limits.drift_ppm);
+        at.since(sent_at) + 2 * self.tick < waits
+    }
+
     /// Whether a healthy network answers a candidate within its request timeout. If not, its
     /// requests fail without any fault, and nothing is promised. Engines with ticks round up at
     /// every step of the way.
