@@ -278,6 +278,20 @@ async fn an_abandoned_request_is_not_carried_out() {
     granted(&store, acquire(3, Some(last))).await;
 }
 
+/// SQLite itself waits for ten milliseconds.
+#[tokio::test]
+async fn the_tables_are_made_when_readers_have_ended() {
+    let folder = Folder::new();
+    let reader = sql(&folder.file);
+    reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").unwrap();
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        reader.execute_batch("COMMIT").unwrap();
+    });
+    granted(&folder.store(), acquire(1, None)).await;
+    ends.join().unwrap();
+}
+
 #[tokio::test]
 async fn many_processes_may_create_the_file_concurrently() {
     for _ in 0..10 {

@@ -65,8 +65,8 @@ impl Database {
         handle.prepare()?;
         // This reads through the log, and so opens the files beside the file.
         let id = "SELECT id FROM database WHERE one = 1";
-        let id = handle.connection.query_row(id, [], |row| row.get::<_, String>(0));
-        let id = id.map_err(|error| handle.failed(error))?;
+        let read = || handle.connection.query_row(id, [], |row| row.get::<_, String>(0));
+        let id = handle.patiently(|| true, read)?;
         handle.has_not_moved()?;
         let place = site.opened()?;
         handle.copy_log_when_closed(true)?;
@@ -102,11 +102,12 @@ impl Handle {
                 transaction.execute_batch(SCHEMA).map_err(|error| self.failed(error))?;
                 self.set("application_id", APPLICATION_ID)?;
                 self.set("user_version", VERSION)?;
-                transaction.commit().map_err(|error| self.failed(error))?;
+                // It waits for those who read the header. What fails is undone.
+                self.patiently(|| true, || transaction.execute_batch("COMMIT"))?;
             }
         }
         // For speed only: readers and the writer do not wait for each other.
-        self.patiently(|| true, || self.connection.pragma_update(None, "journal_mode", "wal"))?;
+        self.set("journal_mode", "wal")?;
         // A commit is on the disk before it is reported.
         self.set("synchronous", "full")
     }

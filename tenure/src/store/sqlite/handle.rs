@@ -107,8 +107,9 @@ impl Handle {
         }
     }
 
+    /// Sets a pragma. SQLite reads the file for most of them, which another process may have locked.
     pub(super) fn set(&self, pragma: &str, value: impl ToSql) -> Result<(), SqliteError> {
-        self.connection.pragma_update(None, pragma, value).map_err(|error| self.failed(error))
+        self.patiently(|| true, || self.connection.pragma_update(None, pragma, &value))
     }
 
     fn control(&self, what: FileControl<'_>) -> Result<(), SqliteError> {
