@@ -22,7 +22,7 @@ pub use candidate::{ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientG
 use https::Client;
 
 /// It takes 3 s to 8 s by itself.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Each question is a handshake, which takes the processor from a server that starts.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
@@ -82,7 +82,7 @@ impl KubeApiServer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if one of them is not installed, [`ServerError::NotReady`] if the
-    /// server does not serve within 60 s, or etcd within 20 s.
+    /// server does not serve within 180 s, or etcd within 20 s.
     pub fn start() -> Result<Self, ServerError> {
         Self::start_with(&[])
     }
@@ -173,7 +173,7 @@ impl KubeApiServer {
     ///
     /// # Errors
     /// As for [`EtcdServer::restore`], and [`ServerError::NotReady`] if the server does not serve
-    /// within 60 s.
+    /// within 180 s.
     pub fn restore(&mut self, snapshot: &EtcdSnapshot) -> Result<(), ServerError> {
         self.etcd.restore(snapshot)?;
         if self.pid().is_none() {

@@ -55,7 +55,7 @@ impl KubeApiServer {
     ///
     /// # Errors
     /// As for [`admin`](Self::admin), and [`ServerError::Protocol`] if the first rule does not
-    /// apply within 60 s.
+    /// apply within 180 s.
     pub fn allow(&self, namespace: &str, account: &str, rules: &Value) -> Result<(), ServerError> {
         let metadata = json!({ "name": account });
         let role = json!({ "metadata": metadata, "rules": rules });
