@@ -87,8 +87,10 @@ impl Property for AsksInTime {
             Event::Sent { who, request, .. } => self.sent(at, who, request, tally),
             Event::Answered { who, id, answer } => {
                 let asker = state.asker(who);
-                // A candidate does not take the answer to a request that it has given up.
-                let is_taken = answer.is_none() || self.terms.is_taken(at, who, asker.sent_at);
+                // A refusal may come after the request was given up. A grant that comes late may
+                // be taken all the same: then its leader renews.
+                let is_refusal = matches!(answer, Some(Answer::Not { .. } | Answer::At { .. }));
+                let is_taken = !is_refusal || self.terms.is_taken(at, who, asker.sent_at);
                 let is_last = asker.asked_last(id) && asker.campaigns().is_some();
                 if is_taken && is_last && self.due.is_set(who) {
                     self.answered(at, who, answer);
@@ -174,6 +176,7 @@ mod tests {
             holds(judge(), &asked(&[told.clone(), end(due)]));
             fails(judge(), &asked(&[told, end(due + 1)]));
         }
+        holds(judge(), &asked(&[at(10 + 38, answered(n(0), 1, granted(7))), end(900)]));
     }
 
     #[test]
