@@ -8,8 +8,8 @@ use tenure::store::{Reply, Request, StoreErrorKind, Wish};
 use tenure_servers::KubeApiServer;
 
 use super::support::{
-    acquire, after_watching, at, call, granted, granted_in_the_end, lease, leases, release, renew,
-    server, shown, soon,
+    RENEWED, TTL, acquire, after_watching, at, call, granted, granted_in_the_end, lease, leases,
+    release, renew, server, shown, soon,
 };
 
 /// The writes of client-go's `LeaseLock`: the whole object, if it is still of the version that was
@@ -21,24 +21,26 @@ struct Other<'a> {
 }
 
 impl Other<'_> {
-    fn write(&self, holder: &str, seconds: u64, second: u64) -> u16 {
+    /// Returns the status. The transitions grow by that number.
+    fn write(&self, holder: &str, seconds: u64, second: u64, transitions: u64) -> u16 {
         let path = format!("{}/job", leases(self.namespace));
         let mut lease = lease(self.server, self.namespace, "job");
         let before = lease["spec"]["leaseTransitions"].as_u64().unwrap_or(0);
         let time = format!("2026-01-01T00:00:{second:02}.000000Z");
         lease["spec"] = json!({
             "holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": time, "renewTime": time,
-            "leaseTransitions": before + 1,
+            "leaseTransitions": before + transitions,
         });
         self.server.call(self.server.admin_token(), "PUT", &path, &lease).unwrap().0
     }
 
     fn leads(&self, second: u64) {
-        assert_eq!(self.write(self.id, 15, second), 200);
+        assert_eq!(self.write(self.id, 15, second, 1), 200);
     }
 
-    fn releases(&self) {
-        assert_eq!(self.write("", 1, 0), 200);
+    /// client-go's release reads the Lease anew, and so clears the holder of a later tenure, too.
+    fn releases(&self, second: u64) {
+        assert_eq!(self.write("", 1, second, 0), 200);
     }
 }
 
@@ -89,16 +91,44 @@ async fn each_kind_waits_for_the_other() {
     assert!(last > Some(token));
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::NotHeld);
     // What they give back is free at once.
-    theirs.releases();
+    theirs.releases(3);
     let next = granted(&store, acquire(2, last)).await;
     assert!(Some(next) > last);
     // They see that ours was given back, and the record stays theirs to take.
     assert_eq!(call(&store, release(2, next)).await.unwrap(), Reply::Released);
     let free = lease(&server, namespace, "job")["spec"].clone();
     assert_eq!((&free["holderIdentity"], &free["leaseDurationSeconds"]), (&json!(""), &json!(1)));
-    theirs.leads(3);
+    theirs.leads(4);
     let held = shown(&store, acquire(3, Some(next))).await.incumbent().unwrap();
     assert_eq!((&*held.name, held.token > next), ("theirs_1", true));
+}
+
+/// A grant at once would make two leaders of ours: the first learns of it at its next renewal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_they_clear_is_watched() {
+    let server = server();
+    let namespace = "cleared";
+    server.namespace(namespace).unwrap();
+    let [leader, other] = [(), ()].map(|()| at(&server, namespace));
+    let theirs = Other { server: &server, namespace, id: "theirs_1" };
+    let token = granted(&leader, acquire(1, None)).await;
+    theirs.releases(1);
+    let before = shown(&other, acquire(2, Some(token))).await;
+    let incumbent = before.incumbent().unwrap();
+    assert_eq!((incumbent.ttl, incumbent.token > token), (TTL, true));
+    let asks = acquire(2, Some(incumbent.token));
+    let again = shown(&other, asks.clone()).await;
+    assert_eq!(again.sight.record, before.sight.record);
+    let Reply::Superseded { last } = call(&leader, renew(1, token)).await.unwrap() else {
+        panic!("the lease was cleared")
+    };
+    assert_eq!(last, Some(incumbent.token));
+    // Another write of theirs begins the watch anew.
+    theirs.releases(2);
+    let after = shown(&other, after_watching(&asks, &before)).await;
+    let next = granted(&other, after_watching(&asks, &after)).await;
+    assert!(next > incumbent.token);
+    assert_eq!(call(&other, renew(2, next)).await.unwrap(), RENEWED);
 }
 
 /// client-go compares the times of renewals in whole seconds.

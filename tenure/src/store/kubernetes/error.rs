@@ -30,10 +30,26 @@ pub(super) fn unreachable(host: &str, port: u16, error: &std::io::Error) -> Stor
     })
 }
 
+/// Whether the server has answered, and refuses what was asked. After another error a new
+/// connection is needed, which may have other credentials.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if is_answer(status))
+}
+
+/// Whether an API server says that, to a user that it knows. kube reads any JSON object as a
+/// `Status`: that of a proxy has no code.
+pub(super) fn is_answer(status: &Status) -> bool {
+    !matches!(status.code, 0 | 401)
+}
+
 /// What the server says.
 pub(super) fn answered(status: &Status) -> StoreError {
     let Status { code, message, .. } = status;
     match code {
+        0 => StoreError::showing(
+            StoreErrorKind::UnexpectedReply,
+            format_args!("an error that is no Status, as of a proxy in between: {message:?}"),
+        ),
         401 => StoreError::showing(StoreErrorKind::Authentication, message),
         403 => StoreError::showing(
             StoreErrorKind::Permission,
@@ -59,4 +75,26 @@ fn root(error: &Error) -> String {
 fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     let error: &(dyn std::error::Error + 'static) = error;
     std::iter::successors(Some(error), |error| error.source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_proxy_ends_the_connection() {
+        let read = |text| serde_json::from_str::<Status>(text).unwrap();
+        let refused = read(r#"{"kind":"Status","code":429,"message":"slow down"}"#);
+        assert!(is_answer(&refused) && is_refusal(&Error::Api(refused.boxed())));
+        for foreign in [r#"{"error":"unauthorized"}"#, r#"{"message":"no session"}"#, "{}"] {
+            let foreign = read(foreign);
+            let error = answered(&foreign);
+            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply);
+            let shown = error.to_string();
+            assert!(shown.contains("proxy") && !shown.contains("0: "), "{shown}");
+            assert!(!is_answer(&foreign) && !is_refusal(&Error::Api(foreign.boxed())));
+        }
+        let unknown = read(r#"{"kind":"Status","code":401,"message":"Unauthorized"}"#);
+        assert!(!is_answer(&unknown));
+    }
 }

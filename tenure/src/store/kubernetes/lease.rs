@@ -19,8 +19,8 @@ use crate::{HolderId, Instant, Token};
 pub(super) const ELECTION: &str = "tenure.dev/election";
 /// The annotation that has the key, whatever the object's name is.
 pub(super) const KEY: &str = "tenure.dev/key";
-/// The annotation that has the holder and the time of the renewal, as this kind of candidates wrote
-/// them last.
+/// The annotation that has the holder, the time of the renewal and the transitions, as this kind of
+/// candidates wrote them last.
 pub(super) const WROTE: &str = "tenure.dev/wrote";
 
 /// What another kind has given back contradicts no settings.
@@ -91,46 +91,58 @@ impl Lease {
         self.spec.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The holder and the time of the renewal, which every candidate of another kind changes with
-    /// each of its writes.
-    pub(super) fn written(spec: &Map<String, Value>) -> String {
-        let text = |field| spec.get(field).and_then(Value::as_str).unwrap_or_default();
-        format!("{} {}", text("renewTime"), text("holderIdentity"))
+    /// The annotation [`WROTE`] of a write of that content.
+    pub(super) fn wrote(spec: &Map<String, Value>) -> String {
+        format!("{} {}", written(spec), transitions(spec))
+    }
+
+    /// What was written last by this kind of candidates, and its transitions, which earlier
+    /// versions left out. No holder of this kind ends with a number as a word of its own.
+    fn last_wrote(&self) -> Option<(&str, Option<u64>)> {
+        let text = self.metadata.annotations.get(WROTE)?.as_str();
+        let with_transitions = text.rsplit_once(' ').and_then(|(written, transitions)| {
+            Some((written, Some(transitions.parse::<u64>().ok()?)))
+        });
+        Some(with_transitions.unwrap_or((text, None)))
     }
 
     fn is_as_we_wrote_it(&self) -> bool {
-        self.metadata
-            .annotations
-            .get(WROTE)
-            .is_some_and(|wrote| *wrote == Self::written(&self.spec))
+        self.last_wrote().is_some_and(|(last, _)| last == written(&self.spec))
+    }
+
+    /// Whether a candidate of another kind has taken the lease over since this kind wrote last: it
+    /// raises the transitions then. Its release leaves them as they are.
+    fn was_taken_over(&self) -> bool {
+        let wrote = self.last_wrote().and_then(|(_, transitions)| transitions);
+        wrote.is_some_and(|wrote| transitions(&self.spec) > wrote)
     }
 
     /// The tenure of a candidate of another kind: its mark is all that the object says, so that any
     /// change is a renewal. Its token is above all that were granted, and none that is granted
     /// later is equal to it.
     fn other(&self, before: &Election) -> Result<Option<Tenant>, StoreError> {
-        let own = before.tenant.as_ref().map(|tenant| tenant.record.token);
-        let last = own.or_else(|| before.past.and_then(|past| past.purged));
+        let own = before.tenant.as_ref().map(|tenant| tenant.record);
+        let purged = before.past.and_then(|past| past.purged);
+        let last = own.map_or(purged, |own| Some(own.token));
         let holder = self.text("holderIdentity");
-        let released = holder.is_empty();
-        if released && last.is_none() {
+        let is_empty = holder.is_empty();
+        if is_empty && last.is_none() {
             return Ok(None);
         }
-        let seconds = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64);
-        let ttl = match seconds {
-            _ if released => Duration::ZERO,
-            Some(seconds) => Duration::from_secs(seconds),
+        // client-go's release reads the object anew, and may so clear the holder of a tenure of
+        // ours that began meanwhile. Its leader leads until its next renewal.
+        let cleared = own.filter(|own| is_empty && !own.released && !self.was_taken_over());
+        let released = is_empty && cleared.is_none();
+        let (ttl, quarantine) = match cleared {
+            Some(own) => (own.ttl, own.quarantine),
+            None if released => (Duration::ZERO, AGREES_WITH_ALL),
             None => {
-                let detail = format!(
-                    "the Lease {:?} has a holder, and no spec.leaseDurationSeconds",
-                    self.metadata.name
-                );
-                return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+                // Where it contradicts ours, the lease is watched for the longer of both: for no
+                // longer than it lasts.
+                let ttl = self.duration()?;
+                (ttl, ttl)
             }
         };
-        // Where it contradicts ours, the lease is watched for the longer of both: for no longer
-        // than it lasts.
-        let quarantine = if released { AGREES_WITH_ALL } else { ttl };
         let whole = Value::Object(self.spec.clone()).to_string();
         let record = Record {
             token: last.map_or(Token::FIRST, Token::next),
@@ -148,6 +160,29 @@ impl Lease {
         let profile = profile(holder)?;
         Ok(Some(Tenant { record, profile, version: 0 }))
     }
+
+    /// How long the lease lasts that the object states.
+    fn duration(&self) -> Result<Duration, StoreError> {
+        let seconds = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64);
+        seconds.map(Duration::from_secs).ok_or_else(|| {
+            let name = &self.metadata.name;
+            let detail =
+                format!("the Lease {name:?} has a holder, and no spec.leaseDurationSeconds");
+            StoreError::new(StoreErrorKind::BadRecord, detail)
+        })
+    }
+}
+
+/// The holder and the time of the renewal, which every candidate of another kind changes with each
+/// of its writes.
+fn written(spec: &Map<String, Value>) -> String {
+    let text = |field| spec.get(field).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}", text("renewTime"), text("holderIdentity"))
+}
+
+/// How often another candidate has taken the lease, of whatever kind.
+pub(super) fn transitions(spec: &Map<String, Value>) -> u64 {
+    spec.get("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// As much of an identity as a name may have.
@@ -199,7 +234,9 @@ mod tests {
         let record = |found: Found| found.other.unwrap().record;
         let name = tenure_core::NameId::from_bits(1);
         let held = record(read("theirs", &BTreeMap::new()));
-        let ours = Election { tenant: read("theirs", &BTreeMap::new()).other, past: None }.write();
+        let mut ours = read("theirs", &BTreeMap::new()).other.unwrap();
+        ours.record.released = true;
+        let ours = Election { tenant: Some(ours), past: None }.write();
         let ours = String::from_utf8(ours.to_vec()).unwrap();
         let free = record(read("", &BTreeMap::from([(ELECTION, ours)])));
         for seconds in [5, 15, 60] {
@@ -208,6 +245,73 @@ mod tests {
             assert_eq!(free.demands(name, own, own), Duration::ZERO, "{seconds} s");
             assert!(free.released && free.agrees(own, own) && free.token > held.token);
         }
+    }
+
+    /// The seventh tenure of ours, as a candidate of another kind has left its object.
+    fn left(released: bool, wrote: &str, spec: &Value) -> Found {
+        let key = Key::new("job").unwrap();
+        let record = Record {
+            token: Token::new(7).unwrap(),
+            holder: HolderId::from_bits(1),
+            number: RequestId::FIRST,
+            released,
+            reservation: None,
+            ttl: Duration::from_secs(30),
+            quarantine: Duration::from_secs(60),
+            wanted: None,
+            asked: None,
+            written: Instant::ORIGIN,
+        };
+        let tenant = Tenant { record, profile: profile("ours").unwrap(), version: 0 };
+        let election = Election { tenant: Some(tenant), past: None }.write();
+        let election = String::from_utf8(election.to_vec()).unwrap();
+        let lease = json!({
+            "metadata": {
+                "name": "job", "uid": "1", "resourceVersion": "1",
+                "annotations": { ELECTION: election, WROTE: wrote },
+            },
+            "spec": spec,
+        });
+        Found::read(&key, serde_json::from_value(lease).unwrap()).unwrap().0
+    }
+
+    fn spec(holder: &str, second: u64, transitions: u64) -> Value {
+        json!({
+            "holderIdentity": holder, "leaseDurationSeconds": 1, "leaseTransitions": transitions,
+            "renewTime": format!("2026-01-01T00:00:{second:02}.000000Z"),
+        })
+    }
+
+    #[test]
+    fn a_cleared_holder_is_no_release() {
+        let ours = spec("our name_0000000a", 0, 5);
+        let wrote = Lease::wrote(ours.as_object().unwrap());
+        let without_transitions = wrote.strip_suffix(" 5").unwrap();
+        let record = |found: Found| found.other.unwrap().record;
+        for wrote in [wrote.as_str(), without_transitions] {
+            assert_eq!(left(false, wrote, &ours).other, None);
+            // client-go copies the transitions of its last tenure, or of what it reads.
+            for copied in [0, 4, 5] {
+                let cleared = record(left(false, wrote, &spec("", 1, copied)));
+                let demands = (cleared.released, cleared.ttl, cleared.quarantine);
+                assert_eq!(demands, (false, Duration::from_secs(30), Duration::from_secs(60)));
+                assert!(cleared.token.get() > 7, "{cleared:?}");
+                let again = record(left(false, wrote, &spec("", 2, copied)));
+                assert_ne!(cleared.mark(), again.mark());
+            }
+            // After a tenure that was given back, the lease is free.
+            assert!(record(left(true, wrote, &spec("", 1, 5))).released);
+        }
+        assert!(!record(left(false, without_transitions, &spec("", 1, 6))).released);
+    }
+
+    #[test]
+    fn a_tenure_of_theirs_ends_with_its_release() {
+        let wrote = Lease::wrote(spec("ours_0000000a", 0, 5).as_object().unwrap());
+        let held = left(false, &wrote, &spec("theirs", 1, 6)).other.unwrap().record;
+        let free = left(false, &wrote, &spec("", 2, 6)).other.unwrap().record;
+        assert!(!held.released && free.released);
+        assert_eq!((held.ttl, free.ttl), (Duration::from_secs(1), Duration::ZERO));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use tower::{BoxError, ServiceBuilder};
 use super::config::KubernetesConfig;
 use super::error::{self, unreachable};
 use super::lease::Found;
+use crate::Instant;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::cas::Change;
 use crate::store::dial::Dial;
@@ -116,7 +117,7 @@ impl Link {
                 pending.answered();
                 return Ok(Answer::Done(text));
             }
-            Err(Error::Api(status)) if status.code != 401 => {
+            Err(Error::Api(status)) if error::is_answer(&status) => {
                 pending.answered();
                 return Ok(Answer::Refused(status));
             }
@@ -134,13 +135,11 @@ impl Link {
             let detail = format_args!("no configuration of a client: {error}");
             StoreError::showing(StoreErrorKind::NoCredentials, detail)
         })?;
-        let url = &config.cluster_url;
-        let (Some(host), Some("https"), None) = (url.host(), url.scheme_str(), &config.proxy_url)
-        else {
-            let detail = "the API server must be named by https://HOST, without a proxy";
-            return Err(StoreError::new(StoreErrorKind::Unsupported, detail));
-        };
-        let (host, port) = (host.trim_matches(['[', ']']), url.port_u16().unwrap_or(443));
+        // That may also be one of the environment, which is not used.
+        if config.proxy_url.is_some() {
+            self.refuse_proxy()?;
+        }
+        let (host, port) = address(&config)?;
         let failed = |error: std::io::Error| unreachable(host, port, &error);
         let (stream, mut reached) = self.dial.connect(host, port).await.map_err(failed)?;
         let mut tls = config.rustls_client_config().map_err(|error| error::of(&error))?;
@@ -157,9 +156,25 @@ impl Link {
         reached.has_spoken();
         let dead = CancellationToken::new();
         let client = self.client(&config, stream, &dead).await?;
-        let progress = Progress::since(opening, &self.runtime, &dead, question(&client));
-        let streams = Mutex::new(Streams::Each(BTreeMap::new()));
-        Ok(Live { client, dead, progress, streams })
+        Ok(Live::over(client, dead, opening, &self.runtime))
+    }
+
+    /// Refuses a kubeconfig that itself names a proxy.
+    fn refuse_proxy(&self) -> Result<(), StoreError> {
+        let KubernetesConfig { kubeconfig, context, .. } = &self.config;
+        let file = match kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let Some(cluster) = file.ok().and_then(|file| behind_proxy(&file, context.as_deref()))
+        else {
+            return Ok(());
+        };
+        let detail = format_args!(
+            "the kubeconfig has a proxy-url for the cluster {cluster:?}, and this store connects directly: remove the \
+             proxy-url, or set a context without one"
+        );
+        Err(StoreError::showing(StoreErrorKind::Unsupported, detail))
     }
 
     /// What says where the server is, and how to log in: read again for each connection.
@@ -218,6 +233,25 @@ impl Link {
     }
 }
 
+/// Where the server is.
+fn address(config: &Config) -> Result<(&str, u16), StoreError> {
+    let url = &config.cluster_url;
+    let (Some(host), Some("https")) = (url.host(), url.scheme_str()) else {
+        let detail = "the API server must be named by https://HOST";
+        return Err(StoreError::new(StoreErrorKind::Unsupported, detail));
+    };
+    Ok((host.trim_matches(['[', ']']), url.port_u16().unwrap_or(443)))
+}
+
+/// The cluster of that context, or of the current one, if the kubeconfig has a proxy for it.
+fn behind_proxy(file: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let context = context.or(file.current_context.as_deref())?;
+    let context = file.contexts.iter().find(|named| named.name == context)?.context.as_ref()?;
+    let named = file.clusters.iter().find(|named| named.name == context.cluster)?;
+    let proxy = named.cluster.as_ref()?.proxy_url.as_ref()?;
+    (!proxy.is_empty()).then(|| named.name.clone())
+}
+
 /// The question whether the server is still there. A refusal is an answer.
 fn question(client: &Client) -> Ask {
     let client = client.clone();
@@ -242,6 +276,18 @@ impl Connection for Live {
 }
 
 impl Live {
+    /// Over a connection that ends with `dead`, and that began to be opened at that time.
+    pub(super) fn over(
+        client: Client,
+        dead: CancellationToken,
+        opening: Instant,
+        runtime: &Arc<dyn Runtime>,
+    ) -> Self {
+        let progress = Progress::since(opening, runtime, &dead, question(&client));
+        let streams = Mutex::new(Streams::Each(BTreeMap::new()));
+        Self { client, dead, progress, streams }
+    }
+
     pub(super) fn streams(&self) -> MutexGuard<'_, Streams> {
         // No step panics half way.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
@@ -251,5 +297,46 @@ impl Live {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_with_a_proxy_is_refused() {
+        let file = "current-context: direct\n\
+                    clusters:\n\
+                    - name: near\n  cluster:\n    server: https://a:6443\n    proxy-url: ''\n\
+                    - name: far\n  cluster:\n    server: https://b\n    proxy-url: http://p:3128\n\
+                    contexts:\n\
+                    - name: direct\n  context:\n    cluster: near\n    user: u\n\
+                    - name: proxied\n  context:\n    cluster: far\n    user: u\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(&path, file).unwrap();
+        let config = KubernetesConfig::new("billing").unwrap().kubeconfig(path);
+        for direct in [config.clone(), config.clone().context("direct")] {
+            Link::new(direct).refuse_proxy().unwrap();
+        }
+        let error = Link::new(config.context("proxied")).refuse_proxy().unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported);
+        assert!(error.to_string().contains("a proxy-url for the cluster \"far\""), "{error}");
+        assert!(!error.to_string().contains("3128"), "a URL may have a password: {error}");
+    }
+
+    /// kube's configuration has the environment's proxy where the kubeconfig has none.
+    #[test]
+    fn the_address_is_the_server_whatever_the_proxy() {
+        let config = |url: &str| {
+            let mut config = Config::new(url.parse().unwrap());
+            config.proxy_url = Some("http://p:3128".parse().unwrap());
+            config
+        };
+        assert_eq!(address(&config("https://[::1]:6443")).unwrap(), ("::1", 6443));
+        assert_eq!(address(&config("https://a.example")).unwrap(), ("a.example", 443));
+        let error = address(&config("http://a.example")).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported);
     }
 }

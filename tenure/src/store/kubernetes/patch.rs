@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::lease::{ELECTION, Found, KEY, Lease, WROTE, second_of};
+use super::lease::{ELECTION, Found, KEY, Lease, WROTE, second_of, transitions};
 use crate::store::Key;
 use crate::store::cas::{Election, Tenant};
 
@@ -47,7 +47,7 @@ pub(super) fn changed(found: &Found, key: &Key, election: &Election) -> Value {
     let mut operations = vec![test("/metadata/uid", &lease.metadata.uid)];
     let mut annotations = vec![(ELECTION, text.into_owned())];
     if let Some(spec) = &spec {
-        annotations.push((WROTE, Lease::written(spec)));
+        annotations.push((WROTE, Lease::wrote(spec)));
     }
     if let Some(before) = lease.metadata.annotations.get(ELECTION) {
         operations.push(test(&path(ELECTION), before));
@@ -96,9 +96,9 @@ fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
     };
     let seconds = if record.released { 1 } else { record.ttl.as_nanos().div_ceil(1_000_000_000) };
     if before.is_none_or(|before| before.token != record.token) {
-        let transitions = spec.get("leaseTransitions").and_then(Value::as_u64).unwrap_or(0);
+        let next = transitions(&spec).saturating_add(1);
         spec.insert("acquireTime".to_owned(), json!(time));
-        spec.insert("leaseTransitions".to_owned(), json!(transitions.saturating_add(1)));
+        spec.insert("leaseTransitions".to_owned(), json!(next));
     }
     spec.insert("holderIdentity".to_owned(), json!(holder));
     spec.insert(

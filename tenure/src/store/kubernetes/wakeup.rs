@@ -32,6 +32,8 @@ use crate::store::{Key, StoreError, StoreErrorKind, Watched};
 const EACH_MOST: usize = 4;
 /// The pause before a stream that has ended is opened again: servers end each from time to time.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause. It doubles with each refusal.
+const PAUSE_MOST: Duration = Duration::from_secs(30);
 
 type Events = BoxStream<'static, Result<WatchEvent<Lease>, kube_client::Error>>;
 
@@ -148,9 +150,10 @@ impl Link {
             .map_err(|error| StoreError::showing(StoreErrorKind::UnexpectedReply, error))?;
         match live.client.request_events::<Lease>(request).await {
             Ok(events) => Ok(events.boxed()),
-            Err(refused @ kube_client::Error::Api(_)) => Err(error::of(&refused)),
             Err(error) => {
-                live.dead.cancel();
+                if !error::is_refusal(&error) {
+                    live.dead.cancel();
+                }
                 Err(error::of(&error))
             }
         }
@@ -209,13 +212,131 @@ async fn forward(
             Some(Ok(WatchEvent::Deleted(lease))) => link.wake(of.as_ref(), lease, true),
             Some(Ok(WatchEvent::Bookmark(_))) => {}
             Some(Ok(WatchEvent::Error(_)) | Err(_)) | None => {
-                link.runtime.sleep_until(link.runtime.now() + PAUSE).await;
-                match link.events(&live, of.as_ref()).await {
-                    Ok(next) => events = next,
-                    // Another connection begins with new streams.
-                    Err(_) => return live.dead.cancel(),
+                let Some(next) = reopened(&link, &live, of.as_ref(), &end).await else { return };
+                events = next;
+            }
+        }
+    }
+}
+
+/// Opens a stream again that has ended. A server that refuses it is asked ever more rarely: its
+/// connection serves the requests of all elections. Nothing once the stream's end is asked for, or
+/// the connection ends: another one begins with new streams.
+async fn reopened(
+    link: &Link,
+    live: &Live,
+    of: Option<&Key>,
+    end: &CancellationToken,
+) -> Option<Events> {
+    let opens = async {
+        let mut pause = PAUSE;
+        loop {
+            link.runtime.sleep_until(link.runtime.now() + pause).await;
+            match link.events(live, of).await {
+                Ok(events) => break events,
+                Err(error) => tracing::debug!(%error, "a stream of events was not opened again"),
+            }
+            pause = (pause * 2).min(PAUSE_MOST);
+        }
+    };
+    tokio::select! {
+        biased;
+        () = live.dead.cancelled() => None,
+        () = end.cancelled() => None,
+        events = opens => Some(events),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::Response;
+    use kube_client::Client;
+    use kube_client::client::Body;
+
+    use super::*;
+    use crate::store::fake::Clock;
+    use crate::store::kubernetes::KubernetesConfig;
+
+    const TICK: Duration = Duration::from_millis(100);
+
+    /// A server that answers with these codes, and with 200 then.
+    struct Server {
+        clock: Clock,
+        link: Link,
+        live: Live,
+        /// When it was asked, in milliseconds.
+        asked: Arc<Mutex<Vec<u128>>>,
+    }
+
+    impl Server {
+        fn answering(codes: &'static [u16]) -> Self {
+            let (clock, asked) = (Clock::default(), Arc::new(Mutex::new(Vec::new())));
+            let (now, times) = (clock.clone(), Arc::clone(&asked));
+            let service = tower::service_fn(move |_: Request<Body>| {
+                let mut times = times.lock().unwrap();
+                let code = codes.get(times.len()).copied().unwrap_or(200);
+                times.push(now.millis());
+                let body = Body::from(b"no".to_vec());
+                std::future::ready(Response::builder().status(code).body(body))
+            });
+            let runtime: Arc<dyn Runtime> = Arc::new(clock.clone());
+            let (client, dead) = (Client::new(service, "default"), CancellationToken::new());
+            let live = Live::over(client, dead, runtime.now(), &runtime);
+            let mut link = Link::new(KubernetesConfig::new("default").unwrap());
+            link.runtime = runtime;
+            Self { clock, link, live, asked }
+        }
+
+        /// Whether the stream is opened again, while time passes.
+        async fn reopens(&self, end: &CancellationToken) -> bool {
+            tokio::select! {
+                biased;
+                events = reopened(&self.link, &self.live, None, end) => events.is_some(),
+                () = self.time_passes() => unreachable!("time has no end"),
+            }
+        }
+
+        async fn time_passes(&self) {
+            loop {
+                self.clock.advance(TICK);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
                 }
             }
         }
+
+        /// The pauses before each of its answers.
+        fn pauses(&self) -> Vec<Duration> {
+            let times = self.asked.lock().unwrap().clone();
+            let before = std::iter::once(0).chain(times.clone());
+            let pauses = times.into_iter().zip(before).map(|(at, before)| at - before);
+            pauses.map(|millis| Duration::from_millis(u64::try_from(millis).unwrap())).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_stream_is_asked_for_again() {
+        let server = Server::answering(&[429, 403, 410, 500, 503, 429]);
+        assert!(server.reopens(&CancellationToken::new()).await);
+        assert!(!server.live.dead.is_cancelled(), "other requests need the connection");
+        let (pauses, least) = (server.pauses(), [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(pauses.len(), least.len(), "{pauses:?}");
+        for (pause, least) in pauses.iter().zip(least.map(Duration::from_secs)) {
+            assert!((least..least + 5 * TICK).contains(pause), "{pauses:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_not_needed_stays_closed() {
+        let server = Server::answering(&[]);
+        let end = CancellationToken::new();
+        end.cancel();
+        assert!(!server.reopens(&end).await && server.pauses().is_empty());
+        // Unknown credentials: another connection may have others.
+        let server = Server::answering(&[429, 401]);
+        assert!(!server.reopens(&CancellationToken::new()).await);
+        assert!(server.live.dead.is_cancelled() && server.pauses().len() == 2);
     }
 }
