@@ -1,19 +1,28 @@
 //! The store of objects, over a bucket in memory.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
 use tenure::store::cas::{CasStore, Election};
 use tenure::store::objects::Objects;
-use tenure::store::{Key, Request, Store as _, StoreErrorKind};
+use tenure::store::{Key, Reply, Request, Store as _, StoreError, StoreErrorKind};
 use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
 
 /// Longer than any row waits for an answer.
 const SLOW: Duration = Duration::from_secs(60);
+const PREFIX: &str = "elections/of/one";
 
 struct Bucket(Arc<ThrottledStore<InMemory>>);
 
@@ -22,9 +31,10 @@ impl Bucket {
         Self(Arc::new(ThrottledStore::new(InMemory::new(), ThrottleConfig::default())))
     }
 
-    async fn names(&self) -> Vec<object_store::path::Path> {
+    /// The names of elections' objects.
+    async fn names(&self) -> Vec<Path> {
         let all: Vec<_> = self.0.list(None).try_collect().await.unwrap();
-        all.into_iter().map(|meta| meta.location).collect()
+        all.into_iter().map(|meta| meta.location).filter(|name| below(name) == 1).collect()
     }
 
     /// Changes what each object says, as no request would.
@@ -39,11 +49,16 @@ impl Bucket {
     }
 }
 
+/// How many parts of a name are below the prefix.
+fn below(name: &Path) -> usize {
+    name.prefix_match(&Path::from(PREFIX)).unwrap().count()
+}
+
 impl Harness for Bucket {
     type Store = CasStore<Objects>;
 
     async fn connect(&self) -> CasStore<Objects> {
-        CasStore::new(Objects::new(self.0.clone(), "elections/of/one"))
+        CasStore::new(Objects::new(self.0.clone(), PREFIX))
     }
 
     /// Versions do not tell of another server.
@@ -79,13 +94,181 @@ impl Harness for Bucket {
 
 tenure_sim::conformance!(right, Bucket::new());
 
+async fn look(objects: &Objects, key: &str) -> Result<Reply, StoreError> {
+    let look = Request::Look { seen: None, quarantine: SLOW };
+    CasStore::new(objects.clone()).call(&Key::new(key).unwrap(), look).await
+}
+
 /// A folder has no conditional updates.
 #[tokio::test]
 async fn a_store_without_conditional_updates_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let files = object_store::local::LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-    let store = CasStore::new(Objects::new(Arc::new(files), ""));
-    let look = Request::Look { seen: None, quarantine: SLOW };
-    let error = store.call(&Key::new("job").unwrap(), look).await.unwrap_err();
+    let error = look(&Objects::new(Arc::new(files), ""), "job").await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
+}
+
+/// It answers every write with success, so that every candidate would be granted the lease.
+#[tokio::test]
+async fn a_server_that_ignores_conditions_is_refused() {
+    let ignored: [fn(&PutMode) -> bool; 3] = [
+        |_| true,
+        |mode| matches!(mode, PutMode::Create),
+        |mode| matches!(mode, PutMode::Update(_)),
+    ];
+    for ignores in ignored {
+        let bucket = Careless::ignoring(ignores);
+        let objects = bucket.objects();
+        // Also when it is asked again, and by a process that finds the object of another one.
+        for objects in [&objects, &objects, &bucket.objects()] {
+            let error = look(objects, "job").await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
+            assert!(error.to_string().contains("ignores the conditions"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn conditions_are_tried_once() {
+    let bucket = Careless::ignoring(|_| false);
+    let objects = bucket.objects();
+    for key in ["a", "b"] {
+        look(&objects, key).await.unwrap();
+    }
+    assert_eq!(bucket.tries(), 3);
+    // Another process finds the object.
+    look(&bucket.objects(), "c").await.unwrap();
+    assert_eq!(bucket.tries(), 5);
+    let keys = CasStore::new(objects).keys().await.unwrap();
+    assert_eq!(keys, BTreeSet::from(["a", "b", "c"].map(|key| Key::new(key).unwrap())));
+}
+
+#[tokio::test]
+async fn a_large_object_is_not_loaded() {
+    let bucket = InMemory::new();
+    let objects = Objects::new(Arc::new(bucket.clone()), PREFIX);
+    let most = 64 * 1_024;
+    for size in [most, most + 1] {
+        let value = PutPayload::from(vec![b' '; size]);
+        bucket.put(&Path::from(PREFIX).join("job"), value).await.unwrap();
+        let error = look(&objects, "job").await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
+        let is_too_large = error.to_string().contains(&format!("has {size} bytes"));
+        assert_eq!(is_too_large, size > most, "{error}");
+    }
+}
+
+/// A bucket whose server ignores some conditions.
+#[derive(Debug)]
+struct Careless {
+    bucket: InMemory,
+    ignores: fn(&PutMode) -> bool,
+    /// The name in each write.
+    puts: Mutex<Vec<Path>>,
+}
+
+impl Careless {
+    fn ignoring(ignores: fn(&PutMode) -> bool) -> Arc<Self> {
+        Arc::new(Self { bucket: InMemory::new(), ignores, puts: Mutex::default() })
+    }
+
+    /// Those of one process.
+    fn objects(self: &Arc<Self>) -> Objects {
+        Objects::new(self.clone(), PREFIX)
+    }
+
+    /// The writes by which conditions are tried.
+    fn tries(&self) -> usize {
+        self.puts.lock().unwrap().iter().filter(|name| below(name) == 2).count()
+    }
+}
+
+impl fmt::Display for Careless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Careless")
+    }
+}
+
+/// The signatures are those that the trait's macro makes.
+impl ObjectStore for Careless {
+    fn put_opts<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        location: &'life1 Path,
+        payload: PutPayload,
+        opts: PutOptions,
+    ) -> BoxFuture<'async_trait, object_store::Result<PutResult>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.puts.lock().unwrap().push(location.clone());
+        let is_ignored = (self.ignores)(&opts.mode);
+        let mode = if is_ignored { PutMode::Overwrite } else { opts.mode };
+        self.bucket.put_opts(location, payload, PutOptions { mode, ..opts })
+    }
+
+    fn put_multipart_opts<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        location: &'life1 Path,
+        opts: PutMultipartOptions,
+    ) -> BoxFuture<'async_trait, object_store::Result<Box<dyn MultipartUpload>>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.bucket.put_multipart_opts(location, opts)
+    }
+
+    fn get_opts<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        location: &'life1 Path,
+        options: GetOptions,
+    ) -> BoxFuture<'async_trait, object_store::Result<GetResult>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.bucket.get_opts(location, options)
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.bucket.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.bucket.list(prefix)
+    }
+
+    fn list_with_delimiter<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        prefix: Option<&'life1 Path>,
+    ) -> BoxFuture<'async_trait, object_store::Result<ListResult>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.bucket.list_with_delimiter(prefix)
+    }
+
+    fn copy_opts<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        from: &'life1 Path,
+        to: &'life2 Path,
+        options: CopyOptions,
+    ) -> BoxFuture<'async_trait, object_store::Result<()>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.bucket.copy_opts(from, to, options)
+    }
 }
