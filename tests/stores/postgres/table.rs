@@ -10,7 +10,7 @@ use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind, Watched
 use super::refusals::refuses;
 use super::support::{
     SOON, TTL, acquire, after_watching, all_requests, at, call, granted, granted_after_a_watch,
-    held, local, release, server, soon,
+    held, job, local, release, server, soon, terminate_all,
 };
 
 /// A store for requests that meet those of others: on a slow disk, they wait long for each other's
@@ -203,4 +203,27 @@ async fn an_emptied_or_restored_table_is_to_be_watched() {
             assert!(shown.sight.past.is_some(), "after {loses}, seen {seen}: {shown:?}");
         }
     }
+}
+
+/// A copy has the tables of the same numbers and files, and lacks what was granted after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copied_database_is_to_be_watched() {
+    let server = server();
+    let store = || Postgres::new(local(server.port()).database("app").trust_empty_store(true));
+    server.sql("CREATE DATABASE app").unwrap();
+    let last = past_tenure(&store(), &job()).await;
+    // Neither a database that is copied nor one that is renamed may have sessions.
+    terminate_all(&server);
+    server.sql("CREATE DATABASE snap TEMPLATE app").unwrap();
+    let leads = granted(&store(), acquire(2, Some(last))).await;
+    terminate_all(&server);
+    server.sql("ALTER DATABASE app RENAME TO before").unwrap();
+    server.sql("ALTER DATABASE snap RENAME TO app").unwrap();
+    // By a candidate that has not heard of the last tenure.
+    let next = granted_after_a_watch(&store(), acquire(3, Some(last))).await;
+    assert!(next > leads);
+    // And only once.
+    let store = store();
+    assert_eq!(call(&store, release(3, next)).await.unwrap(), Reply::Released);
+    granted(&store, acquire(4, Some(next))).await;
 }

@@ -1,14 +1,15 @@
-//! Notifications beyond hints of releases: a full queue of the server, and messages to the leader.
+//! Notifications beyond hints of releases: a queue that is full or locked, and messages to the
+//! leader.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use tenure::store::postgres::Postgres;
-use tenure::store::{Key, Message, Reply, Request, Store, Watched};
+use tenure::store::{Key, Message, Reply, Request, Store, Watched, Wish};
 use tenure_servers::PostgresServer;
 
-use super::support::{acquire, at, call, granted, job, release, server, soon};
+use super::support::{acquire, at, call, client, granted, job, release, server, soon};
 
 type Hints = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
@@ -41,6 +42,35 @@ async fn a_full_notification_queue_delays_no_release() {
     let token = granted(&store, acquire(1, Some(token))).await;
     call(&store, release(1, token)).await.unwrap();
     soon(hints.next()).await.expect("a hint, now that there is room");
+}
+
+/// A commit with a notification keeps the queue's lock, here until a standby has applied it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_notification_queue_delays_no_release() {
+    let server = PostgresServer::start_with(&["synchronous_standby_names=*"]).unwrap();
+    let standby = server.replica(&[]).unwrap();
+    server.sql("CREATE TABLE notes (note integer)").unwrap();
+    let store = at(server.port());
+    let token = granted(&store, acquire(1, None)).await;
+    standby.sql("SELECT pg_wal_replay_pause()").unwrap();
+    let notifies = client(server.port()).await;
+    notifies.batch_execute("SET synchronous_commit = remote_apply").await.unwrap();
+    let slow = tokio::spawn(async move {
+        notifies.batch_execute("BEGIN; INSERT INTO notes VALUES (1); NOTIFY notes; COMMIT").await
+    });
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    soon(async {
+        while server.sql(waits).unwrap() == "0" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let wish = Request::Want { token, wish: Some(Wish::Anybody) };
+    assert_eq!(call(&store, wish).await.unwrap(), Reply::Noted);
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    assert_ne!(server.sql(waits).unwrap(), "0", "the lock was free meanwhile");
+    standby.sql("SELECT pg_wal_replay_resume()").unwrap();
+    soon(slow).await.unwrap().unwrap();
 }
 
 /// LISTEN and NOTIFY know no rights: every role that may connect may use both.

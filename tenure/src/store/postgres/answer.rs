@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tenure_core::{Acquire, Asked};
+use tenure_core::{Acquire, Asked, Reservation, Wish};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -13,10 +13,11 @@ use super::call::Typed;
 use super::link::Link;
 use super::live::Live;
 use super::renewal::{Columns, Renewal};
-use super::reply::{self, Found, unexpected};
+use super::reply::{self, Found, per_row, unexpected};
 use super::statements::{DESCRIBE, NOTIFY, Statements, WANT};
 use super::value;
 use crate::store::{Key, Message, Profile, Reply, Request, StoreError, StoreErrorKind};
+use crate::{HolderId, Token};
 
 impl Link {
     pub(super) async fn answer(
@@ -25,7 +26,7 @@ impl Link {
         key: &Key,
         request: &Request,
     ) -> Result<Reply, StoreError> {
-        let Statements { release, ask, .. } = &live.statements;
+        let Statements { ask, .. } = &live.statements;
         let bytes = key.as_str().as_bytes();
         match request {
             Request::Acquire { asks, profile } => self.acquire(live, key, asks, profile).await,
@@ -38,13 +39,8 @@ impl Link {
                 self.renew(live, Renewal { key, holder, token, number, stamp }).await
             }
             Request::Release { holder, token, reservation } => {
-                let (holder, token) = (value::holder(*holder), value::token(*token)?);
-                let name = reservation.map(|kept| value::name(kept.name));
-                let reserve = reservation.map_or(0, |kept| value::demand(kept.reserve));
-                let parameters: [&(dyn ToSql + Sync); 5] =
-                    [&bytes, &holder, &token, &name, &reserve];
-                let rows = self.ask(live, release, &parameters).await?;
-                Ok(if rows.is_empty() { Reply::NotHeld } else { Reply::Released })
+                let (tenure, kept) = ((*holder, *token), *reservation);
+                or_silently(|notifies| self.release(live, key, tenure, kept, notifies)).await
             }
             Request::Ask { token, asked: Asked { name, defer }, quarantine, .. } => {
                 let (token, name) = (value::token(*token)?, value::name(*name));
@@ -56,11 +52,8 @@ impl Link {
                 Ok(Reply::At(found?.shown(Some(*quarantine))))
             }
             Request::Want { token, wish } => {
-                let (token, wish) = (value::token(*token)?, wish.map(value::wish));
-                let parameters: [Typed<'_>; 3] =
-                    [(&bytes, Type::BYTEA), (&token, Type::INT8), (&wish, Type::BYTEA)];
-                let rows = self.ask_rarely(live, WANT, &parameters).await?;
-                Ok(if rows.is_empty() { Reply::NotNoted } else { Reply::Noted })
+                let (token, wish) = (*token, *wish);
+                or_silently(|notifies| self.want(live, key, token, wish, notifies)).await
             }
             Request::Describe { holder, token, version, profile } => {
                 let (holder, token) = (value::holder(*holder), value::token(*token)?);
@@ -146,14 +139,51 @@ impl Link {
             self.ask(live, &live.statements.renew, &parameters).await?
         };
         match rows.first() {
-            Some(row) => Ok(reply::renewed(row)?.1),
+            Some(row) => reply::renewed(row)?.1,
             None => self.look_at(live, key).await?.not_renewed(holder, token, number),
         }
     }
 
+    async fn release(
+        &self,
+        live: &Arc<Live>,
+        key: &Key,
+        (holder, token): (HolderId, Token),
+        kept: Option<Reservation>,
+        notifies: bool,
+    ) -> Result<Reply, StoreError> {
+        let (holder, token) = (value::holder(holder), value::token(token)?);
+        let name = kept.map(|kept| value::name(kept.name));
+        let reserve = kept.map_or(0, |kept| value::demand(kept.reserve));
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&key.as_str().as_bytes(), &holder, &token, &name, &reserve, &notifies];
+        let rows = self.ask(live, &live.statements.release, &parameters).await?;
+        Ok(if rows.is_empty() { Reply::NotHeld } else { Reply::Released })
+    }
+
+    async fn want(
+        &self,
+        live: &Arc<Live>,
+        key: &Key,
+        token: Token,
+        wish: Option<Wish>,
+        notifies: bool,
+    ) -> Result<Reply, StoreError> {
+        let bytes = key.as_str().as_bytes();
+        let (token, wish) = (value::token(token)?, wish.map(value::wish));
+        let parameters: [Typed<'_>; 4] = [
+            (&bytes, Type::BYTEA),
+            (&token, Type::INT8),
+            (&wish, Type::BYTEA),
+            (&notifies, Type::BOOL),
+        ];
+        let rows = self.ask_rarely(live, WANT, &parameters).await?;
+        Ok(if rows.is_empty() { Reply::NotNoted } else { Reply::Noted })
+    }
+
     async fn look_at(&self, live: &Arc<Live>, key: &Key) -> Result<Found, StoreError> {
         let found = self.look(live, &[key]).await?;
-        found.into_iter().next().ok_or_else(|| unexpected("to a look"))
+        found.into_iter().next().ok_or_else(|| unexpected("to a look"))?
     }
 
     /// What there is of each of these elections, in their order.
@@ -161,13 +191,13 @@ impl Link {
         &self,
         live: &Arc<Live>,
         keys: &[&Key],
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
         let bytes: Vec<_> = keys.iter().map(|key| key.as_str().as_bytes()).collect();
         let rows = self.ask(live, &live.statements.look, &[&bytes]).await?;
         if rows.len() != keys.len() {
             return Err(unexpected("another number of elections than was looked for"));
         }
-        rows.iter().map(Found::read).collect()
+        rows.iter().map(|row| per_row(Found::read(row))).collect()
     }
 
     /// A message under a random number: all connections may see the number, but only roles that may
@@ -178,6 +208,19 @@ impl Link {
                 .with_source(error)
         })?;
         Ok((number.to_be_bytes().to_vec(), message.encoded()))
+    }
+}
+
+/// The answer to a request that notifies; if a lock has not come in time, that to the same request
+/// without the notification. A commit with a notification takes a lock that all databases of the
+/// server share, and keeps it for as long as its disk or its standby takes. The error proves that
+/// nothing was done; and if it was about another lock, the repetition fails in the same way.
+async fn or_silently<F: Future<Output = Result<Reply, StoreError>>>(
+    ask: impl Fn(bool) -> F,
+) -> Result<Reply, StoreError> {
+    match ask(true).await {
+        Err(error) if error.kind() == StoreErrorKind::Locked => ask(false).await,
+        answer => answer,
     }
 }
 

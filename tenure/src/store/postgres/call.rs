@@ -50,7 +50,7 @@ impl Link {
             let live = &live;
             async move {
                 match reply {
-                    Some(reply) => Ok(reply),
+                    Some(reply) => reply,
                     None => self.call_on(live, key, request).await,
                 }
             }
@@ -58,12 +58,13 @@ impl Link {
         join_all(each).await
     }
 
-    /// The replies to those requests that one statement has carried out.
+    /// The replies to those requests that one statement has carried out. A damaged row is an error
+    /// of its own, which leaves the others as they are.
     async fn together<'a>(
         &self,
         live: &Arc<Live>,
         requests: &'a [(Key, Request)],
-    ) -> Result<Vec<Option<Reply>>, StoreError> {
+    ) -> Result<Vec<Option<Result<Reply, StoreError>>>, StoreError> {
         let mut replies = vec![None; requests.len()];
         if requests.len() < 2 {
             return Ok(replies);
@@ -75,9 +76,11 @@ impl Link {
         if let Some(looks) = requests.iter().map(look).collect::<Option<Vec<_>>>() {
             let (keys, looks): (Vec<_>, Vec<_>) = looks.into_iter().unzip();
             let found = self.examining(live, self.look(live, &keys)).await?;
-            let shown = found.into_iter().zip(looks);
             live.session.serves();
-            return Ok(shown.map(|(one, of)| Some(Reply::At(one.shown(Some(of))))).collect());
+            let shown = found.into_iter().zip(looks);
+            let replies =
+                shown.map(|(found, of)| Some(found.map(|one| Reply::At(one.shown(Some(of))))));
+            return Ok(replies.collect());
         }
         let renewals = requests.iter().map(Renewal::of);
         let Some(renewals) = renewals.collect::<Option<Vec<_>>>() else { return Ok(replies) };

@@ -103,8 +103,8 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         LOCK_NOT_AVAILABLE => {
             let within = config.lock_timeout;
             let advice = format!(
-                "others have kept the election's row or the table locked for longer than the \
-                 lock_timeout of {within:?}"
+                "others have kept the election's row, the table or the queue of notifications \
+                 locked for longer than the lock_timeout of {within:?}"
             );
             (Kind::Locked, Some(advice))
         }

@@ -110,15 +110,26 @@ fn record(row: &Row, last: i64) -> Result<Record, StoreError> {
 }
 
 /// The answer to a renewal, and its place among those that were asked together, from 1 on.
-pub(super) fn renewed(row: &Row) -> Result<(usize, Reply), StoreError> {
+pub(super) fn renewed(row: &Row) -> Result<(usize, Result<Reply, StoreError>), StoreError> {
     let place = column::<i64>(row, 0)?.and_then(|place| usize::try_from(place).ok());
+    Ok((place.ok_or_else(|| unexpected("no place"))?, per_row(told(row))?))
+}
+
+fn told(row: &Row) -> Result<Reply, StoreError> {
     let past = match column::<&[u8]>(row, 4)? {
         Some(past) => Some(unwatched(past)?),
         None => None,
     };
     let asked = asked(column(row, 1)?, column(row, 2)?)?;
-    let reply = Reply::Renewed { asked, wanted: wish(column(row, 3)?)?, past };
-    Ok((place.ok_or_else(|| unexpected("no place"))?, reply))
+    Ok(Reply::Renewed { asked, wanted: wish(column(row, 3)?)?, past })
+}
+
+/// A damaged record is the error of its own row; any other error is that of all rows.
+pub(super) fn per_row<T>(read: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
+    match read {
+        Err(error) if error.kind() == StoreErrorKind::BadRecord => Ok(Err(error)),
+        read => read.map(Ok),
+    }
 }
 
 /// A stamp and the longest TTL.

@@ -37,7 +37,7 @@ pub(super) struct Statements {
 
 impl Statements {
     pub(super) async fn prepare(client: &Client, table: &LeaseTable) -> Result<Self, Error> {
-        let renew_watched = RENEW_ALL.replace(" SKIP LOCKED", "");
+        let renew_watched = RENEW_ALL.replace("FOR UPDATE OF l SKIP LOCKED", "FOR UPDATE OF l");
         let prepare = |sql: &str| {
             let sql = table.named(sql);
             async move { client.prepare(&sql).await }

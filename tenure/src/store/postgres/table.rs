@@ -7,15 +7,15 @@ use crate::store::common::name_without;
 /// Characters that could end a string or the body of a function, although quoted identifiers may
 /// have them.
 const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
-pub(super) const SCHEMA: Setting<String> = Setting::parameter("schema", |text| {
-    name_without::<{ LeaseTable::SCHEMA_MOST }>(text, EXCLUDED)
-})
-.must("1 to 63 bytes without ' \\ $ and zero", "elections")
-.names_records()
-.default("`tenure`")
-.about("the schema of the records' table");
+pub(super) const SCHEMA: Setting<String> =
+    Setting::parameter("schema", |text| name_without::<63>(text, EXCLUDED))
+        .must("1 to 63 bytes without ' \\ $ and zero", "elections")
+        .names_records()
+        .default("`tenure`")
+        .about("the schema of the records' table");
+// Other names are made from it.
 pub(super) const TABLE_NAME: Setting<String> =
-    Setting::parameter("table", |text| name_without::<{ LeaseTable::TABLE_MOST }>(text, EXCLUDED))
+    Setting::parameter("table", |text| name_without::<48>(text, EXCLUDED))
         .must("1 to 48 bytes without ' \\ $ and zero", "app_leases")
         .names_records()
         .default("`leases`")
@@ -54,15 +54,12 @@ pub struct LeaseTable {
 impl LeaseTable {
     /// The version of the table and its functions that this store knows.
     pub const VERSION: i32 = 2;
-    /// The longest name of a schema, in bytes.
-    pub const SCHEMA_MOST: usize = 63;
-    /// The longest name of a table, in bytes: other names are made from it.
-    pub const TABLE_MOST: usize = 48;
 
     /// Checks names, which may be any that PostgreSQL takes in quotes.
     ///
     /// # Errors
-    /// If one is empty, too long, or has a `'`, a `\`, a `$` or a zero byte in it.
+    /// If one is empty or longer than 63 (schema) or 48 bytes (table), or has a `'`, a `\`, a `$` or
+    /// a zero byte in it.
     pub fn new(schema: impl Into<String>, table: impl Into<String>) -> Result<Self, SettingError> {
         let (schema, table) = (SCHEMA.check(&schema.into())?, TABLE_NAME.check(&table.into())?);
         Ok(Self { schema, table })
@@ -80,20 +77,26 @@ impl LeaseTable {
         self.named(TEMPLATE)
     }
 
-    /// The statements with these names in the place of the default ones.
+    /// The statements with these names in the place of the default ones. In one pass, since a name
+    /// may contain a default one.
     pub(super) fn named(&self, template: &str) -> String {
-        let schema = quoted(&self.schema);
-        let sql = template
-            .replace("'tenure'", &format!("'{schema}'"))
-            .replace("SCHEMA tenure;", &format!("SCHEMA {schema};"))
-            .replace("'tenure_leases'", &format!("'{}'", self.channel()))
-            .replace("'tenure_leases_inbox'", &format!("'{}'", self.inbox()));
-        let mut parts = sql.split("tenure.leases");
+        let mut parts = template.split("tenure");
         let mut named = parts.next().unwrap_or_default().to_owned();
         for part in parts {
-            let (suffix, rest) = part
-                .split_at(part.find(|c| c != '_' && !char::is_lowercase(c)).unwrap_or(part.len()));
-            named += &self.object(suffix);
+            let (name, rest) = if let Some(rest) = part.strip_prefix(".leases") {
+                let end = rest.find(|c| c != '_' && !char::is_lowercase(c)).unwrap_or(rest.len());
+                let (suffix, rest) = rest.split_at(end);
+                (self.object(suffix), rest)
+            } else if let Some(rest) = part.strip_prefix("_leases_inbox") {
+                (self.inbox(), rest)
+            } else if let Some(rest) = part.strip_prefix("_leases") {
+                (self.channel(), rest)
+            } else if named.ends_with('\'') || named.ends_with("SCHEMA ") {
+                (quoted(&self.schema), part)
+            } else {
+                ("tenure".to_owned(), part)
+            };
+            named += &name;
             named += rest;
         }
         named
@@ -192,6 +195,23 @@ mod tests {
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
         let release = table.named(include_str!("sql/release.sql"));
         assert!(release.contains("pg_notify('tenure_täble x'"));
+    }
+
+    #[test]
+    fn names_that_contain_default_ones_stay_whole() {
+        let release = include_str!("sql/release.sql");
+        for schema in ["tenure.leases", "a SCHEMA tenure; b", "tenure_leases_inbox", "ü \"; DROP"]
+        {
+            let table = LeaseTable::new(schema, "tenure.leases").unwrap();
+            let (sql, schema) = (table.schema_sql(), quoted(schema));
+            assert!(sql.contains(&format!("to_regnamespace('{schema}')")), "{schema}");
+            assert!(sql.contains(&format!("CREATE SCHEMA {schema};")), "{schema}");
+            assert!(sql.contains(&format!("{schema}.\"tenure.leases_acquire\"(")), "{schema}");
+            assert!(sql.contains("pg_notify('tenure_tenure.leases_inbox',"), "{schema}");
+            assert!(table.named(release).contains("pg_notify('tenure_tenure.leases',"), "{schema}");
+        }
+        let table = LeaseTable::new("tenure", "leases_inbox").unwrap();
+        assert!(table.named(release).contains("pg_notify('tenure_leases_inbox',"));
     }
 
     #[test]

@@ -52,8 +52,8 @@ CREATE TABLE IF NOT EXISTS tenure.leases (
     described_version bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- One row: which server and table it is about, the stamp (there is no past without one), the longest time for which one
--- candidate has watched the stamp, the longest TTL that was granted, and the greatest token that was purged.
+-- One row: which server, database and table it is about, the stamp (there is no past without one), the longest time for
+-- which one candidate has watched the stamp, the longest TTL that was granted, and the greatest token that was purged.
 CREATE TABLE IF NOT EXISTS tenure.leases_past (
     only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
     identity text,
@@ -90,10 +90,12 @@ $body$;
 
 -- The identity of the table: a table that was dropped and created again has another number, and one that was
 -- emptied by TRUNCATE or rewritten has another file. A request reads it under its own lock on the table,
--- which prevents both until the request is committed.
+-- which prevents both until the request is committed. The path of the file has the database's number, which a copy of
+-- the database (CREATE DATABASE .. TEMPLATE) does not share.
 CREATE OR REPLACE FUNCTION tenure.leases_place() RETURNS text
 LANGUAGE sql STABLE AS $body$
-    SELECT concat('tenure.leases'::regclass::oid, '/', pg_relation_filenode('tenure.leases'::regclass))
+    SELECT concat('tenure.leases'::regclass::oid, '/',
+            replace(pg_relation_filepath('tenure.leases'::regclass), '/', '.'))
 $body$;
 
 -- The process, and the start of its server, that carries this statement out. A pooler may have replaced the
@@ -312,8 +314,8 @@ END
 $body$;
 
 -- Sends a JSON text to the leader of an election, from any statement or trigger; returns the token of the tenure it is
--- addressed to, or NULL if no candidate leads. It never waits for a lock that candidates hold, and takes none that they
--- wait for: the transaction that calls it may last for long.
+-- addressed to, or NULL if no candidate leads. Before the commit, it neither waits for a lock that candidates hold nor
+-- takes one that they wait for: the transaction that calls it may last for long.
 --
 -- It runs with the rights of its owner, so that a role that sends messages needs no right on the tables; therefore it
 -- sets its own search path, and no role may call it that was not granted that.

@@ -12,10 +12,16 @@ WITH asked AS MATERIALIZED (
         WHERE l.key = a.key AND l.holder = a.holder AND l.token = a.token AND NOT l.released
             AND l.number < a.number
         RETURNING a.place, l.told, l.defer, l.wanted, l.quarantine, a.stamp, a.watched
+), reported AS MATERIALIZED (
+    -- No renewal waits for the past: a report that is left out comes again with the next renewal.
+    SELECT p.only_row, r.stamp, r.watched
+        FROM (SELECT r.stamp, max(r.watched) AS watched FROM renewed AS r GROUP BY r.stamp) AS r
+        JOIN tenure.leases_past AS p ON p.stamp = r.stamp AND p.watched < r.watched
+        FOR UPDATE OF p SKIP LOCKED
 ), noted AS (
     UPDATE tenure.leases_past AS p SET watched = r.watched
-        FROM (SELECT r.stamp, max(r.watched) AS watched FROM renewed AS r GROUP BY r.stamp) AS r
-        WHERE p.stamp = r.stamp AND p.watched < r.watched
+        FROM reported AS r
+        WHERE p.only_row = r.only_row AND p.stamp = r.stamp AND p.watched < r.watched
         RETURNING p.watched
 )
 SELECT r.place, r.told, r.defer, r.wanted, (
