@@ -46,7 +46,7 @@ pub(super) fn keys(database: &Database, after: &str) -> Result<Listed, SqliteErr
 /// awaited. The file's place is checked as for a request.
 pub(super) fn purge(
     database: &Database,
-    (seen, now): (&mut Watches<Key, Mark>, Instant),
+    (seen, clock): (&mut Watches<Key, Mark>, impl Fn() -> Instant),
     after: &str,
     age: Duration,
     awaited: impl Fn() -> bool,
@@ -59,7 +59,8 @@ pub(super) fn purge(
         if let Some(record) = readable(database, &key, &awaited)?
             && micros::now().since(record.written) > age
         {
-            let mark = record.mark();
+            // The watch begins after the reading: the mark may be as young as that.
+            let (mark, now) = (record.mark(), clock());
             seen.sees(key.clone(), mark, record.ttl.max(record.quarantine), now);
             let watched = seen.watched(&key, now) == Some(&mark);
             if watched || record.released {
@@ -117,5 +118,41 @@ impl Database {
         let next = names.last().filter(|_| names.len() == usize::from(ROWS)).cloned();
         // Another key is damage.
         Ok(Listed { keys: names.iter().filter_map(|name| Key::new(name).ok()).collect(), next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::store::sqlite::SqliteConfig;
+
+    const DEMAND: Duration = Duration::from_secs(10);
+    const ROW: &str = "
+        INSERT INTO elections (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+        VALUES ('job', 1, zeroblob(16), 1, 0, 10000000, 10000000, 1, 'a', x'')";
+
+    #[test]
+    fn a_watch_begins_after_the_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = SqliteConfig::new(folder.path().join("elections.db"));
+        let database = Database::open(&config).unwrap();
+        database.handle.connection.execute_batch(ROW).unwrap();
+        let (mut seen, time) = (Watches::default(), Cell::new(Instant::ORIGIN));
+        let passes = |duration: Duration| time.set(time.get() + duration);
+        let mut deleted = |step_takes: Duration| {
+            let awaited = || {
+                passes(step_takes);
+                true
+            };
+            let watches = (&mut seen, || time.get());
+            purge(&database, watches, "", Duration::ZERO, awaited).unwrap().deleted
+        };
+        assert_eq!(deleted(DEMAND), 0);
+        passes(DEMAND.saturating_sub(Duration::from_nanos(1)));
+        assert_eq!(deleted(Duration::ZERO), 0);
+        passes(Duration::from_nanos(1));
+        assert_eq!(deleted(Duration::ZERO), 1);
     }
 }

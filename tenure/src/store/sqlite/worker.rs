@@ -190,8 +190,8 @@ impl File {
         let began = Instant::now();
         let outcome =
             database(&mut self.open, &self.config, &mut self.warned).and_then(|database| {
-                let now = crate::Instant::ORIGIN + self.began.elapsed();
-                purge(database, (&mut self.watches, now), &after, age, awaited)
+                let clock = || crate::Instant::ORIGIN + self.began.elapsed();
+                purge(database, (&mut self.watches, clock), &after, age, awaited)
             });
         if let Err(error) = &outcome {
             self.failed(error);
