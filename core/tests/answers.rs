@@ -117,6 +117,27 @@ fn a_grant_of_a_known_token_is_released() {
     assert_eq!(candidate.claim(now), None);
 }
 
+/// A look may show the grant before the acquire is sent again. Nobody has led under that token.
+#[test]
+fn a_grant_whose_reply_was_lost_is_taken() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    candidate.handle(START, Input::Hint);
+    let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
+        panic!("it may be vacant now")
+    };
+    let token = Token::FIRST.next();
+    let own = Record { holder, number, ..record(token) };
+    answer(&mut candidate, now, id, Err(Unknown));
+    let (now, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Look { .. }), "{request:?}");
+    answer(&mut candidate, now, id, Ok(Reply::At(sight(own))));
+    let (now, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Acquire(_)), "{request:?}");
+    answer(&mut candidate, now, id, Ok(Reply::Granted { token }));
+    assert_eq!(candidate.claim(now).map(|claim| claim.token()), Some(token));
+}
+
 /// A grant answers an acquire, and nothing else.
 #[test]
 fn a_look_is_granted_nothing() {

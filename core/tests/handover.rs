@@ -19,6 +19,8 @@ struct World {
     past: Option<Past>,
     trusts_empty: bool,
     candidates: Vec<Candidate>,
+    /// Work goes on after the end of its claim.
+    works_on: bool,
     /// Who has taken part, when, and which requests were sent.
     events: Vec<(Instant, usize, Event)>,
     requests: Vec<(Instant, usize, Request)>,
@@ -39,6 +41,7 @@ impl World {
             record: None,
             past: None,
             trusts_empty: true,
+            works_on: false,
             candidates: defers.iter().enumerate().map(candidate).collect(),
             events: Vec::new(),
             requests: Vec::new(),
@@ -81,7 +84,7 @@ impl World {
             match output {
                 Output::Event(event) => {
                     self.events.push((self.now, place, event));
-                    if matches!(event, Event::SteppedDown { .. }) {
+                    if matches!(event, Event::SteppedDown { .. }) && !self.works_on {
                         assert_eq!(self.candidates[place].poll(), None);
                         self.input(place, Input::Drained);
                     }
@@ -247,6 +250,31 @@ fn a_resignation_does_not_wait_for_an_ask() {
     assert_eq!(world.stepped_down(), [(0, StepDownReason::Resigned)]);
     world.hint_all();
     assert_eq!(world.leader(), Some(1));
+}
+
+/// Also if its work was dropped, or it was asked to stop, while the work for that ends.
+#[test]
+fn a_resignation_after_an_ask_keeps_the_lease_for_the_one_that_asked() {
+    for again_after in [None, Some(NOTHING), Some(TTL)] {
+        let mut world = World::led(&[NOTHING; 4]);
+        world.works_on = true;
+        world.wish(Wish::Name(name(2)));
+        world.hint_all();
+        world.runs_until(|world| world.leader() != Some(0));
+        assert_eq!(world.stepped_down(), [(0, StepDownReason::HandedOver)]);
+        world.input(0, Input::Resign { again_after });
+        world.input(0, Input::Drained);
+        let reserved = world.requests.iter().find_map(|(_, place, request)| match request {
+            Request::Release { reservation, .. } if *place == 0 => Some(*reservation),
+            _ => None,
+        });
+        let reserved = reserved.expect("it was given back").expect("for somebody");
+        assert_eq!(reserved.name, name(2));
+        for place in [1, 3, 2] {
+            world.input(place, Input::Hint);
+        }
+        assert_eq!(world.leader(), Some(2), "{:?}", world.events);
+    }
 }
 
 /// Others go first when the lease was given back, or its leader has crashed; a handover does not

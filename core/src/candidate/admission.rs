@@ -5,7 +5,7 @@
 
 use super::outbox::{Asked, Outgoing};
 use super::{
-    Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure,
+    Attempt, Campaign, Candidate, Draining, Flight, Hold, Known, Lease, Phase, Releasing, Tenure,
     Unwanted, Wished,
 };
 use crate::id::RequestId;
@@ -23,11 +23,12 @@ impl Candidate {
             Phase::Campaigning(campaign) => self.admit_campaign(campaign),
             Phase::Leading(lease)
             | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => self.renew(lease),
-            Phase::Releasing { tenure, attempt: Attempt::Pending { failures }, until, then } => {
-                let attempt = Attempt::InFlight(self.send(Asked::Release(tenure), failures, until));
-                self.phase = Phase::Releasing { tenure, attempt, until, then };
+            Phase::Releasing(end @ Releasing { attempt: Attempt::Pending { failures }, .. }) => {
+                let flight = self.send(Asked::Release(end.tenure), failures, end.until);
+                let attempt = Attempt::InFlight(flight);
+                self.phase = Phase::Releasing(Releasing { attempt, ..end });
             }
-            Phase::Releasing { .. }
+            Phase::Releasing(_)
             | Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
             | Phase::Idle
             | Phase::HoldingOff { .. }
@@ -98,8 +99,8 @@ impl Candidate {
 
     /// For whom the lease is given back.
     fn reservation(&self) -> Option<Reservation> {
-        let Phase::Releasing { then: Plan::HandOver(name), .. } = self.phase else { return None };
-        Some(Reservation { name, reserve: self.config.reserve() })
+        let Phase::Releasing(Releasing { kept_for, .. }) = self.phase else { return None };
+        kept_for.map(|name| Reservation { name, reserve: self.config.reserve() })
     }
 
     fn acquire(&self, number: RequestId) -> Acquire {

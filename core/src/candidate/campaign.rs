@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::watch::{Answer, LeaseWatch};
 use super::{
-    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan, Tenure,
-    Unwanted, Wished,
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan,
+    Releasing, Tenure, Unwanted, Wished,
 };
 use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
 use crate::id::{HolderId, RequestId};
@@ -19,8 +19,8 @@ impl Candidate {
             Phase::Idle | Phase::HoldingOff { .. } => self.campaign(),
             Phase::Withdrawing { then, .. }
             | Phase::Draining(Draining { then, .. })
-            | Phase::Releasing { then, .. } => match then {
-                Plan::Campaign | Plan::HandOver(_) => {}
+            | Phase::Releasing(Releasing { then, .. }) => match then {
+                Plan::Campaign => {}
                 // The end of the resignation must still be reported.
                 Plan::HoldOff(_) | Plan::Idle => *then = Plan::HoldOff(Duration::ZERO),
             },
@@ -39,6 +39,7 @@ impl Candidate {
             hinted: false,
             hints_from: self.now,
             unknown: None,
+            own: None,
             wished: None,
         };
         self.advance_campaign(campaign);
@@ -64,7 +65,7 @@ impl Candidate {
             | Phase::Withdrawing { .. }
             | Phase::Leading(_)
             | Phase::Draining(_)
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
     }
 
@@ -94,7 +95,9 @@ impl Candidate {
         match result {
             Ok(Reply::Granted { token }) if !campaign.looks => {
                 self.store_answered();
-                self.granted(Tenure { holder: campaign.holder, token }, flight);
+                // Of a grant whose reply was lost. Nobody has led under it.
+                let is_own = campaign.own == self.seen && campaign.own == Some(token);
+                self.granted(Tenure { holder: campaign.holder, token }, is_own, flight);
             }
             Ok(Reply::Not(sight) | Reply::At(sight)) => {
                 self.store_answered();
@@ -125,6 +128,8 @@ impl Candidate {
         let waits_anew = self.take_in(Answer::of(&sight, !looked));
         campaign.known = self.sees(&campaign, &sight);
         campaign.wished = self.is_wished(&campaign, &sight);
+        let own = sight.record.filter(|one| !one.released && one.holder == campaign.holder);
+        campaign.own = own.map(|record| record.token);
         let settled = self.past.ready(&self.config);
         if let Some(until) = settled.filter(|_| waits_anew) {
             self.emit(Event::Watching { watched: Watched::Past, until });
@@ -227,14 +232,14 @@ impl Candidate {
         Campaign { attempt, hinted: false, unknown, ..campaign }
     }
 
-    fn granted(&mut self, tenure: Tenure, flight: Flight) {
+    fn granted(&mut self, tenure: Tenure, is_own: bool, flight: Flight) {
         // A store that was rolled back may grant a token that is not above the highest known one.
-        let is_new = Some(tenure.token) > self.seen;
+        let is_new = is_own || Some(tenure.token) > self.seen;
         self.contradiction = None;
         self.take_in(Answer::granted(tenure.token));
         let valid_until = self.config.valid_until(flight.sent_at);
         if !is_new || self.now >= valid_until {
-            return self.release(tenure, Plan::Campaign);
+            return self.release(tenure, None, Plan::Campaign);
         }
         self.incumbent = Some(tenure.token);
         let renew_at = flight.sent_at + self.config.renew_interval();
@@ -266,7 +271,7 @@ impl Candidate {
             Ok(Reply::Granted { token }) => {
                 self.store_answered();
                 self.take_in(Answer::granted(token));
-                self.release(Tenure { holder, token }, then);
+                self.release(Tenure { holder, token }, None, then);
             }
             Ok(Reply::Not(sight)) => {
                 self.store_answered();

@@ -1,9 +1,9 @@
 //! From the end of a claim until the candidate holds nothing.
 
-use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure, Unwanted};
+use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Releasing, Tenure, Unwanted};
 use crate::alphabet::{Event, StepDownReason, Unknown};
+use crate::id::NameId;
 use crate::request::Reply;
-use crate::time::Instant;
 
 impl Candidate {
     pub(super) fn resign(&mut self, then: Plan) {
@@ -16,19 +16,19 @@ impl Candidate {
             }
             Phase::Leading(lease) => {
                 let lease = *lease;
-                self.step_down_on_request(lease, StepDownReason::Resigned, then);
+                self.step_down_on_request(lease, StepDownReason::Resigned, None, then);
             }
             Phase::Withdrawing { then: planned, .. }
             | Phase::Draining(Draining { then: planned, .. })
-            | Phase::Releasing { then: planned, .. } => *planned = then,
+            | Phase::Releasing(Releasing { then: planned, .. }) => *planned = then,
         }
     }
 
     pub(super) fn drained(&mut self) {
         match self.phase {
-            Phase::Draining(Draining { hold, then }) => match hold {
-                Hold::Kept { lease, .. } => self.release(lease.tenure, then),
-                Hold::Left(tenure) => self.release(tenure, then),
+            Phase::Draining(Draining { hold, kept_for, then }) => match hold {
+                Hold::Kept { lease, .. } => self.release(lease.tenure, kept_for, then),
+                Hold::Left(tenure) => self.release(tenure, kept_for, then),
                 Hold::Gone => self.over(then),
             },
             Phase::Idle
@@ -36,54 +36,47 @@ impl Candidate {
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
             | Phase::Leading(_)
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
     }
 
     /// Hands the lease back. A renewal that is still in flight can do no harm: after the release
     /// the store refuses it, and before the release it extends the lease that the release then
     /// ends.
-    pub(super) fn release(&mut self, tenure: Tenure, then: Plan) {
+    pub(super) fn release(&mut self, tenure: Tenure, kept_for: Option<NameId>, then: Plan) {
         let until = self.now + self.config.release_bound();
-        self.advance_release(tenure, Attempt::due(self.now), until, then);
+        let attempt = Attempt::due(self.now);
+        self.advance_release(Releasing { tenure, attempt, until, kept_for, then });
     }
 
-    pub(super) fn advance_release(
-        &mut self,
-        tenure: Tenure,
-        mut attempt: Attempt,
-        until: Instant,
-        then: Plan,
-    ) {
-        if let Attempt::InFlight(flight) = attempt
+    pub(super) fn advance_release(&mut self, mut end: Releasing) {
+        if let Attempt::InFlight(flight) = end.attempt
             && self.now >= flight.give_up_at
         {
-            attempt = self.store_failed(flight);
+            end.attempt = self.store_failed(flight);
         }
-        if self.now >= until {
+        if self.now >= end.until {
             // Nobody takes it before having watched it. If the store still has it once it answers
             // again, and no other candidate has taken it, it is released then.
-            if then != Plan::Idle {
-                self.unwanted = Some(Unwanted { tenure, is_kept: false });
+            if end.then != Plan::Idle {
+                self.unwanted = Some(Unwanted { tenure: end.tenure, is_kept: false });
             }
-            return self.over(then);
+            return self.over(end.then);
         }
-        attempt = attempt.at(self.now);
-        self.phase = Phase::Releasing { tenure, attempt, until, then };
+        end.attempt = end.attempt.at(self.now);
+        self.phase = Phase::Releasing(end);
     }
 
     pub(super) fn release_answered(
         &mut self,
-        tenure: Tenure,
+        end: Releasing,
         flight: Flight,
-        until: Instant,
-        then: Plan,
         result: Result<Reply, Unknown>,
     ) {
         match result {
             Ok(Reply::Released | Reply::NotHeld) => {
                 self.store_answered();
-                self.over(then);
+                self.over(end.then);
             }
             Ok(
                 Reply::Granted { .. }
@@ -98,7 +91,7 @@ impl Candidate {
             )
             | Err(Unknown) => {
                 let attempt = self.store_failed(flight);
-                self.phase = Phase::Releasing { tenure, attempt, until, then };
+                self.phase = Phase::Releasing(Releasing { attempt, ..end });
             }
         }
     }
@@ -106,7 +99,7 @@ impl Candidate {
     /// The candidate holds nothing any more.
     fn over(&mut self, then: Plan) {
         match then {
-            Plan::Campaign | Plan::HandOver(_) => self.campaign(),
+            Plan::Campaign => self.campaign(),
             Plan::HoldOff(_) | Plan::Idle => self.withdrawn(then),
         }
     }
@@ -119,7 +112,7 @@ impl Candidate {
             Plan::HoldOff(pause) if !pause.is_zero() => {
                 self.phase = Phase::HoldingOff { until: self.now + pause };
             }
-            Plan::HoldOff(_) | Plan::Campaign | Plan::HandOver(_) => self.campaign(),
+            Plan::HoldOff(_) | Plan::Campaign => self.campaign(),
         }
     }
 }

@@ -19,7 +19,9 @@ use crate::request::Reply;
 use crate::stage::Stage;
 use crate::time::Instant;
 use outbox::{Outbox, Outgoing};
-use phase::{Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Tenure, Wished};
+use phase::{
+    Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Releasing, Tenure, Wished,
+};
 use watch::{Answer, PastWatch};
 
 /// A candidate's state machine: one candidate, one election, one clock.
@@ -167,7 +169,7 @@ impl Candidate {
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
             | Phase::Draining(_)
-            | Phase::Releasing { .. } => None,
+            | Phase::Releasing(_) => None,
         }
     }
 
@@ -180,7 +182,7 @@ impl Candidate {
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
             | Phase::Draining(_)
-            | Phase::Releasing { .. } => None,
+            | Phase::Releasing(_) => None,
         }
     }
 
@@ -199,9 +201,7 @@ impl Candidate {
                 ready.map_or(Stage::Campaigning, |until| Stage::Watching { until })
             }
             Phase::Leading(_) => Stage::Leading,
-            Phase::Withdrawing { .. } | Phase::Draining(_) | Phase::Releasing { .. } => {
-                Stage::Ending
-            }
+            Phase::Withdrawing { .. } | Phase::Draining(_) | Phase::Releasing(_) => Stage::Ending,
         }
     }
 
@@ -209,10 +209,10 @@ impl Candidate {
     fn expire(&mut self) {
         match self.phase {
             Phase::Leading(lease) if self.now >= lease.valid_until => self.expire_claim(lease),
-            Phase::Draining(Draining { hold: Hold::Kept { lease, bound }, then })
+            Phase::Draining(end @ Draining { hold: Hold::Kept { lease, bound }, .. })
                 if self.now >= lease.valid_until || self.now >= bound =>
             {
-                self.phase = Phase::Draining(Draining { hold: Hold::Left(lease.tenure), then });
+                self.phase = Phase::Draining(Draining { hold: Hold::Left(lease.tenure), ..end });
             }
             Phase::Leading(_)
             | Phase::Draining(_)
@@ -220,7 +220,7 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
     }
 
@@ -242,9 +242,9 @@ impl Candidate {
                     return self.renew_answered(lease, flight, result);
                 }
             }
-            Phase::Releasing { tenure, attempt, until, then } => {
-                if let Some(flight) = attempt.answers(id) {
-                    return self.release_answered(tenure, flight, until, then, result);
+            Phase::Releasing(end) => {
+                if let Some(flight) = end.attempt.answers(id) {
+                    return self.release_answered(end, flight, result);
                 }
             }
             Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
@@ -266,9 +266,7 @@ impl Candidate {
             Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => {
                 self.advance_lease(lease);
             }
-            Phase::Releasing { tenure, attempt, until, then } => {
-                self.advance_release(tenure, attempt, until, then);
-            }
+            Phase::Releasing(end) => self.advance_release(end),
             Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
             | Phase::Withdrawing { .. }
             | Phase::HoldingOff { .. }

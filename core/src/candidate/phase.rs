@@ -24,7 +24,7 @@ pub(super) enum Phase {
     /// Stepped down; the tenure's work has not ended yet. No acquire from here.
     Draining(Draining),
     /// Hands the lease back.
-    Releasing { tenure: Tenure, attempt: Attempt, until: Instant, then: Plan },
+    Releasing(Releasing),
 }
 
 /// One grant: its holder and its token.
@@ -49,6 +49,9 @@ pub(super) struct Campaign {
     pub(super) hints_from: Instant,
     /// The last acquire whose outcome is unknown.
     pub(super) unknown: Option<RequestId>,
+    /// The token of the campaign's own record, as the last answer showed it: of a grant whose reply
+    /// was lost.
+    pub(super) own: Option<Token>,
     pub(super) wished: Option<Wished>,
 }
 
@@ -93,6 +96,17 @@ pub(super) struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Draining {
     pub(super) hold: Hold,
+    pub(super) kept_for: Option<NameId>,
+    pub(super) then: Plan,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Releasing {
+    pub(super) tenure: Tenure,
+    pub(super) attempt: Attempt,
+    pub(super) until: Instant,
+    /// The candidate that the lease is given back for: also if this one resigns meanwhile.
+    pub(super) kept_for: Option<NameId>,
     pub(super) then: Plan,
 }
 
@@ -112,8 +126,6 @@ pub(super) enum Hold {
 pub(super) enum Plan {
     /// Campaigns again: it was not asked to resign.
     Campaign,
-    /// The same, after a lease that it gives back for the candidate of that name.
-    HandOver(NameId),
     /// Campaigns again after that time: it has resigned for a while.
     HoldOff(Duration),
     /// Stays out of the election: it has resigned for good.
@@ -196,11 +208,11 @@ impl Phase {
             {
                 Some(Pending::Renew { valid_until: lease.valid_until })
             }
-            Self::Releasing { attempt, .. } if attempt.is_pending() => Some(Pending::Release),
+            Self::Releasing(end) if end.attempt.is_pending() => Some(Pending::Release),
             Self::Campaigning(_)
             | Self::Leading(_)
             | Self::Draining(_)
-            | Self::Releasing { .. }
+            | Self::Releasing(_)
             | Self::Idle
             | Self::HoldingOff { .. }
             | Self::Withdrawing { .. } => None,
@@ -219,7 +231,7 @@ impl Phase {
                 Some(lease.attempt.deadline().min(lease.valid_until).min(*bound))
             }
             Self::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. }) => None,
-            Self::Releasing { attempt, until, .. } => Some(attempt.deadline().min(*until)),
+            Self::Releasing(end) => Some(end.attempt.deadline().min(end.until)),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::watch::Answer;
 use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use crate::alphabet::{Event, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
+use crate::id::NameId;
 use crate::request::Reply;
 use crate::time::Instant;
 
@@ -44,9 +45,8 @@ impl Candidate {
                 match (asks, self.phase) {
                     // Not to a candidate of the same name: this one would be back before it.
                     (Some((asked, _)), Phase::Leading(_)) if asked.name != self.name => {
-                        let (reason, then) =
-                            (StepDownReason::HandedOver, Plan::HandOver(asked.name));
-                        self.step_down_on_request(lease, reason, then);
+                        let (reason, kept_for) = (StepDownReason::HandedOver, Some(asked.name));
+                        self.step_down_on_request(lease, reason, kept_for, Plan::Campaign);
                     }
                     _ => self.renewed(lease),
                 }
@@ -108,7 +108,7 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
         self.keep(lease);
     }
@@ -123,7 +123,7 @@ impl Candidate {
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
     }
 
@@ -135,17 +135,18 @@ impl Candidate {
                     reason: StepDownReason::Superseded,
                     drain_until: self.now,
                 });
-                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then: Plan::Campaign });
+                let (hold, kept_for, then) = (Hold::Gone, None, Plan::Campaign);
+                self.phase = Phase::Draining(Draining { hold, kept_for, then });
             }
-            Phase::Draining(Draining { then, .. }) => {
+            Phase::Draining(end) => {
                 self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });
-                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then });
+                self.phase = Phase::Draining(Draining { hold: Hold::Gone, ..end });
             }
             Phase::Idle
             | Phase::HoldingOff { .. }
             | Phase::Campaigning(_)
             | Phase::Withdrawing { .. }
-            | Phase::Releasing { .. } => {}
+            | Phase::Releasing(_) => {}
         }
     }
 
@@ -158,7 +159,7 @@ impl Candidate {
         let drain_until = lease.valid_until + self.config.stop_margin();
         self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
         let hold = Hold::Left(lease.tenure);
-        self.phase = Phase::Draining(Draining { hold, then: Plan::Campaign });
+        self.phase = Phase::Draining(Draining { hold, kept_for: None, then: Plan::Campaign });
     }
 
     /// Ends the claim on request, and keeps the lease for the work that drains.
@@ -166,6 +167,7 @@ impl Candidate {
         &mut self,
         lease: Lease,
         reason: StepDownReason,
+        kept_for: Option<NameId>,
         then: Plan,
     ) {
         let bound = self.now + self.config.drain_bound();
@@ -176,7 +178,7 @@ impl Candidate {
         });
         let hold =
             if bound > self.now { Hold::Kept { lease, bound } } else { Hold::Left(lease.tenure) };
-        self.phase = Phase::Draining(Draining { hold, then });
+        self.phase = Phase::Draining(Draining { hold, kept_for, then });
     }
 
     /// How long draining work is covered by a lease: the store can't end it before.

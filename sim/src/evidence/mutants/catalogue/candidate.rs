@@ -264,7 +264,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant that arrives while a campaign is given up is kept, without a leader",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "self.release(Tenure { holder, token }, then);",
+            from: "self.release(Tenure { holder, token }, None, then);",
             to: "let _ = holder;
                 self.withdrawn(then);",
         }],
@@ -276,8 +276,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant that arrives while a campaign is given up makes the resigned candidate lead",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "self.take_in(Answer::granted(token));\n                self.release(Tenure { holder, token }, then);",
-            to: "self.granted(Tenure { holder, token }, flight);",
+            from: "self.take_in(Answer::granted(token));\n                self.release(Tenure { holder, token }, None, then);",
+            to: "self.granted(Tenure { holder, token }, false, flight);",
         }],
         shows: Shows::Model,
         caught_by: &["leases-handed-back"],

@@ -49,9 +49,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resigning leader hands the lease back while work still drains",
         edits: &[Edit {
             file: ENDING,
-            from: "self.step_down_on_request(lease, StepDownReason::Resigned, then);",
-            to: "self.step_down_on_request(lease, StepDownReason::Resigned, then);
-                self.release(lease.tenure, then);",
+            from: "self.step_down_on_request(lease, StepDownReason::Resigned, None, then);",
+            to: "self.step_down_on_request(lease, StepDownReason::Resigned, None, then);
+                self.release(lease.tenure, None, then);",
         }],
         shows: Shows::Model,
         caught_by: &["no-release-under-work", "unfenced-in-order"],
@@ -61,7 +61,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a leader whose claim has ended campaigns while its work still drains",
         edits: &[Edit {
             file: TENURE,
-            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Plan::Campaign });",
+            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, kept_for: None, then: Plan::Campaign });",
             to: "self.campaign();",
         }],
         shows: Shows::Model,
@@ -72,7 +72,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "after a step-down the lease is not handed back once the work has ended",
         edits: &[Edit {
             file: ENDING,
-            from: "Hold::Left(tenure) => self.release(tenure, then),",
+            from: "Hold::Left(tenure) => self.release(tenure, kept_for, then),",
             to: "Hold::Left(_) => self.over(then),",
         }],
         shows: Shows::Model,
@@ -83,7 +83,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resigned leader lets the lease end by itself",
         edits: &[Edit {
             file: ENDING,
-            from: "Hold::Kept { lease, .. } => self.release(lease.tenure, then),",
+            from: "Hold::Kept { lease, .. } => self.release(lease.tenure, kept_for, then),",
             to: "Hold::Kept { .. } => self.over(then),",
         }],
         shows: Shows::Model,

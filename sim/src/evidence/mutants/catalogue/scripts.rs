@@ -21,8 +21,8 @@ const ONE_TOKEN: Edit =
 /// .. and candidates accept it again.
 const ONE_TOKEN_IS_NEW: Edit = Edit {
     file: CAMPAIGN,
-    from: "let is_new = Some(tenure.token) > self.seen;",
-    to: "let is_new = Some(tenure.token) >= self.seen;",
+    from: "let is_new = is_own || Some(tenure.token) > self.seen;",
+    to: "let is_new = is_own || Some(tenure.token) >= self.seen;",
 };
 
 pub(super) static MUTANTS: &[Mutant] = &[
