@@ -86,8 +86,9 @@ pub enum Role {
 
 /// Whether the store answers a candidate, as far as the candidate's own requests show.
 ///
-/// A follower asks about once in its TTL, and a leader once in its renew interval: an outage is
-/// known that much later, at most one request timeout after the next request.
+/// Both a leader and a waiting candidate ask about once in a renew interval (the latter more often
+/// if nothing wakes it, and more rarely with a larger [`look_every`](crate::ConfigBuilder::look_every)):
+/// an outage is known that much later, at most one request timeout after the next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -188,7 +189,10 @@ fn role(shared: &Shared, state: &State) -> Role {
                 return Role::Leading { token: tenure.token(), remaining, elapsed };
             }
         }
-        Standing::Campaigning(_) | Standing::Watching(_) | Standing::HoldingOff => {}
+        Standing::Campaigning(_)
+        | Standing::Watching(_)
+        | Standing::Ending
+        | Standing::HoldingOff => {}
     }
     if state.is_stopping {
         return Role::Stopping;
@@ -200,7 +204,7 @@ fn role(shared: &Shared, state: &State) -> Role {
         Standing::Campaigning(None) => Role::Campaigning { elapsed },
         Standing::Watching(until) => Role::Watching { remaining: until.since(now) },
         // The claim is over, and the driver has not run since.
-        Standing::Leading(_) | Standing::HoldingOff => Role::HoldingOff,
+        Standing::Leading(_) | Standing::Ending | Standing::HoldingOff => Role::HoldingOff,
         Standing::Stopped => Role::Stopped,
         Standing::Abandoned => Role::DriverGone,
     }

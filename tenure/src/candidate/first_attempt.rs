@@ -32,9 +32,11 @@ impl Candidate {
     /// [`start`](crate::CandidateBuilder::start) itself returns at once.
     ///
     /// Takes about one request timeout at most, if the driver runs; requests of other elections
-    /// over the same connection may go first. Once the first attempt is over, it says at once what
-    /// holds then, and while the candidate holds off, it waits for the next attempt. Dropping the
-    /// future costs nothing.
+    /// over the same connection may go first. It takes longer while nobody leads and the candidate
+    /// lets others go first: as it [defers](crate::ConfigBuilder::defer), or a lease was handed
+    /// over to another one, or was given back under other settings. Once the first attempt is over,
+    /// it says at once what holds then, and while the candidate holds off, it waits for the next
+    /// attempt. Dropping the future costs nothing.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -72,6 +74,7 @@ fn outcome(shared: &Shared, state: State) -> Option<Result<FirstAttempt, Stopped
         Standing::Leading(_)
         | Standing::Campaigning(_)
         | Standing::Watching(_)
+        | Standing::Ending
         | Standing::HoldingOff => {}
     }
     if let StoreState::Unavailable(outage) = store {
@@ -85,6 +88,7 @@ fn outcome(shared: &Shared, state: State) -> Option<Result<FirstAttempt, Stopped
             Some(Ok(FirstAttempt::Watching { remaining: until.since(now) }))
         }
         Standing::Campaigning(None)
+        | Standing::Ending
         | Standing::HoldingOff
         | Standing::Leading(_)
         | Standing::Stopped

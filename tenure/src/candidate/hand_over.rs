@@ -7,7 +7,7 @@ use tenure_core::Wish;
 
 use super::Candidate;
 use crate::logging::LIFE;
-use crate::shared::{Command, Shared, Standing};
+use crate::shared::{Command, Shared, Standing, StopError};
 use crate::store::{LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{Event, Instant, StepDownReason, Token};
 
@@ -23,7 +23,7 @@ pub enum HandOverError {
     NotLeading,
     /// No candidate of that name, or none at all, asked for the lead in time: it is not there, does
     /// not reach the store, or could not lead at once.
-    #[error("no candidate that is meant has asked for the lead within {within:?}")]
+    #[error("the candidate that should lead has not asked for the lead within {within:?}")]
     NobodyAsked {
         /// The TTL: a waiting candidate looks for a wish several times within it.
         within: Duration,
@@ -34,11 +34,11 @@ pub enum HandOverError {
         /// Why.
         reason: StepDownReason,
     },
-    /// This candidate leads no more, and its leader-only work has outlived its bound: the lease
-    /// ends by itself.
-    #[error("leader-only work still runs after its bound; the lease ends by itself")]
-    StillRunning,
-    /// The store did not note who should lead.
+    /// This candidate leads no more, and the lease was not given back in time.
+    #[error(transparent)]
+    Stop(#[from] StopError),
+    /// It is not known whether the store has noted who should lead. If it has, the one that is
+    /// meant may still ask, until the next grant.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -46,18 +46,21 @@ pub enum HandOverError {
 impl Candidate {
     /// Hands over to a candidate of the name `to`, or to any other one: as soon as such a candidate
     /// asks for the lead, this one stops leading, gives the lease back for it once its work has
-    /// ended, and campaigns again. Completes when the lease was given back.
+    /// ended, and campaigns again. Completes when the lease was given back, or the store has not
+    /// answered that for two request timeouts: the lease is then given back once it answers, or ends
+    /// by itself, and any candidate may lead next.
     ///
     /// Nobody is left without a leader for a name that is wrong: this candidate leads until one
-    /// that is meant has asked. A candidate that looks, which it does at each of the leader's
-    /// renewals, learns who should lead. The lease is kept for the one that has asked for a fifth
-    /// of the TTL; if it is gone by then, any other leads.
+    /// that is meant has asked. Candidates learn who should lead when they look: at each of the
+    /// leader's renewals, unless [`look_every`](crate::ConfigBuilder::look_every) is larger. One of
+    /// this candidate's own name counts as no other. The lease is kept for the one that has asked
+    /// for a fifth of the TTL; if it is gone by then, any other leads.
     ///
     /// If this future is dropped, the wish stays in the store until the next candidate is granted
     /// the lease: a candidate that is meant may still ask.
     ///
     /// # Errors
-    /// See [`HandOverError`]. The wish is taken back if nobody has asked.
+    /// See [`HandOverError`]. The wish is taken back if nobody has asked and the store answers.
     pub async fn hand_over(&self, to: Option<&str>) -> Result<(), HandOverError> {
         let wish = match to {
             None => Wish::Anybody,
@@ -94,7 +97,7 @@ impl Candidate {
             () = shared.runtime.sleep_until(until) => {
                 tracing::warn!(
                     target: LIFE, key = ?shared.key, %token, to, ?within,
-                    "no candidate that is meant has asked for the lead: it is not handed over"
+                    "the candidate that should lead has not asked for it: the lead is not handed over"
                 );
                 let again = shared.runtime.now() + shared.settings.chosen.request_timeout;
                 // The wish stays if the store does not answer, which does no harm.
@@ -102,26 +105,27 @@ impl Candidate {
                 return Err(HandOverError::NobodyAsked { within });
             }
         }
-        shared.given_back(token).await
+        Ok(shared.given_back(token).await?)
     }
 }
 
 impl Shared {
     /// Waits until a tenure's lease was given back, or can't be.
-    async fn given_back(&self, ended: Token) -> Result<(), HandOverError> {
+    async fn given_back(&self, ended: Token) -> Result<(), StopError> {
         let is_over = |standing| match standing {
-            Standing::Leading(tenure) => (tenure.token() != ended).then_some(()),
-            Standing::HoldingOff => None,
+            Standing::Leading(tenure) => (tenure.token() != ended).then_some(Ok(())),
+            Standing::Ending => None,
             Standing::Campaigning(_)
             | Standing::Watching(_)
-            | Standing::Stopped
-            | Standing::Abandoned => Some(()),
+            | Standing::HoldingOff
+            | Standing::Stopped => Some(Ok(())),
+            Standing::Abandoned => Some(Err(StopError::DriverGone)),
         };
         let bound = self.runtime.now() + self.settings.chosen.longest_stop;
         tokio::select! {
             biased;
-            () = self.standing.wait_for(is_over) => Ok(()),
-            () = self.runtime.sleep_until(bound) => Err(HandOverError::StillRunning),
+            given_back = self.standing.wait_for(is_over) => given_back,
+            () = self.runtime.sleep_until(bound) => Err(StopError::StillRunning),
         }
     }
 

@@ -180,6 +180,7 @@ impl Candidate {
                 Standing::Campaigning(_)
                 | Standing::Watching(_)
                 | Standing::Leading(_)
+                | Standing::Ending
                 | Standing::HoldingOff => None,
             };
             shared.standing.wait_for(is_over).await;

@@ -280,6 +280,7 @@ pub(super) async fn next_tenure(shared: &Shared, not: Option<Token>) -> Result<T
         Standing::Leading(_)
         | Standing::Campaigning(_)
         | Standing::Watching(_)
+        | Standing::Ending
         | Standing::HoldingOff => None,
         Standing::Stopped | Standing::Abandoned => Some(Err(Stopped)),
     };

@@ -72,9 +72,11 @@ impl fmt::Display for LostWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StopError {
-    /// Leader-only work has outlived its bound. The lead has ended all the same; the lease is not
-    /// handed back before that work has ended.
-    #[error("leader-only work still runs after its bound; the lease ends by itself")]
+    /// Leader-only work has outlived its bound, or nobody runs the driver. The lead has ended all
+    /// the same; the lease is not handed back before that work has ended.
+    #[error(
+        "leader-only work still runs after its bound, or the driver does not run; the lease ends by itself"
+    )]
     StillRunning,
     /// The driver is gone, and the lease was not handed back: it ends by itself.
     #[error("the driver is gone; the lease ends by itself")]
@@ -140,6 +142,7 @@ impl Shared {
             Standing::Leading(tenure) => Some(tenure),
             Standing::Campaigning(_)
             | Standing::Watching(_)
+            | Standing::Ending
             | Standing::HoldingOff
             | Standing::Stopped
             | Standing::Abandoned => None,
@@ -209,6 +212,7 @@ impl Shared {
             Standing::Campaigning(_)
             | Standing::Watching(_)
             | Standing::Leading(_)
+            | Standing::Ending
             | Standing::HoldingOff
             | Standing::Abandoned => Err(StopError::DriverGone),
         }

@@ -18,7 +18,9 @@ pub(crate) enum Standing {
     /// Watches the store's past until that instant, and knows no incumbent.
     Watching(Instant),
     Leading(Tenure),
-    /// Between two campaigns: gives back what it holds, holds off, or waits for work.
+    /// Gives back what it holds.
+    Ending,
+    /// Between two campaigns: holds off, or waits for work.
     HoldingOff,
     Stopped,
     /// The driver is gone and has not handed the lease back.

@@ -79,6 +79,28 @@ async fn work_ends_before_the_lease_is_given_back() {
     work.abort();
 }
 
+/// Also if it is dropped meanwhile, so that this candidate waits for other work: the lease is still
+/// given back for the one that is meant, and that is said as soon as it is.
+#[tokio::test]
+async fn dropped_work_changes_nothing_of_a_handover() {
+    let store = Memory::new();
+    let (one, others) = led(&store, &["two", "three", "four"]).await;
+    let (works, tenure) = (one.clone(), soon(one.elected()).await.unwrap());
+    let work = tokio::spawn(async move {
+        works.run_while_leader(async |_| std::future::pending::<()>().await).await
+    });
+    tokio::task::yield_now().await;
+    let handing = tokio::spawn({
+        let one = one.clone();
+        async move { one.hand_over(Some("three")).await }
+    });
+    soon(tenure.ended()).await;
+    work.abort();
+    soon(handing).await.unwrap().unwrap();
+    soon(others[1].elected()).await.unwrap();
+    assert!(!others[0].is_leader() && !others[2].is_leader());
+}
+
 /// Nobody loses the lead for a name that no candidate has, and no wish is left behind.
 #[tokio::test]
 async fn a_wrong_name_costs_nobody_the_lead() {

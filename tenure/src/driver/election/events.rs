@@ -175,7 +175,7 @@ impl Election {
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.clear();
         tenure.step_down(drain_until);
-        shared.standing.set(Standing::HoldingOff, now);
+        shared.standing.set(Standing::Ending, now);
         log_end(shared, token, reason, now.since(self.elected_at));
         self.metrics.stepped_down(reason);
         if let Some(recorder) = &shared.recorder {

@@ -24,7 +24,8 @@ impl Election {
         let standing = match self.machine.stage() {
             Stage::Leading => return,
             Stage::Out | Stage::Ending if self.stopped => return,
-            Stage::Out | Stage::Ending => Standing::HoldingOff,
+            Stage::Ending => Standing::Ending,
+            Stage::Out => Standing::HoldingOff,
             Stage::Campaigning | Stage::Watching { .. } => {
                 match (&self.answer, self.machine.stage()) {
                     (Answer::Held(sighting), _) => {
