@@ -17,7 +17,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: REDIS,
             from: "        self.call_together(&live, &requests).await\n",
-            to: "        let has_compared = live.has_compared();\n        \
+            to: "        let has_compared = matches!(live.past(), super::arguments::PastUse::Reads);\n        \
                  if has_compared && matches!(requests[..], [(_, Request::Renew { .. })]) {\n            \
                  return vec![Ok(Reply::Renewed { asked: None, wanted: None, past: None })];\n        }\n        \
                  self.call_together(&live, &requests).await\n",
