@@ -62,7 +62,7 @@ async fn until_refused(database: &str, writer: impl Future<Output = Refusal>) ->
 
 async fn to_postgres(url: String, token: Token) -> Refusal {
     let mut client = connect(&url).await?;
-    let fence = fence::postgres::Fence::new(Key::new(ELECTION)?);
+    let fence = fence::postgres::Fence::new(&Key::new(ELECTION)?);
     client.batch_execute(&format!("{}{TABLE}", fence.schema_sql())).await?; // better in a migration
     let held = fence.take_over(&mut client, token).await?; // first
     let last: i64 = client.query_one(LAST, &[]).await?.get(0); // then read

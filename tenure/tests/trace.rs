@@ -213,8 +213,8 @@ impl Runtime for Ahead {
 async fn a_file_has_one_clock() {
     let folder = Folder::new("clocks");
     let start = |log: &Log, runtime: Arc<dyn Runtime>| {
-        let builder = Candidate::builder(Memory::new(), "job").config(config());
-        builder.trace(log.clone()).runtime(runtime).start()
+        let elections = Elections::with_runtime(Memory::new(), runtime);
+        elections.candidate("job").config(config()).trace(log.clone()).start()
     };
     let (machine, own) = (
         Log::create(folder.0.join("machine")).unwrap(),

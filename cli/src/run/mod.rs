@@ -31,7 +31,7 @@ use work::End;
 
 pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
     let store = place::store(&options.at)?;
-    let coarseness = store.traits().granularity;
+    let traits = store.traits();
     let builder = Candidate::builder(store, &options.key).settings_from_env()?;
     let builder = match &options.name {
         Some(name) => builder.name(name),
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
     let config = *builder.chosen_config();
     // What the store makes of it. Settings that it refuses are reported at the start of the
     // candidate.
-    let config = config.with_granularity(coarseness.max(config.granularity())).unwrap_or(config);
+    let config = traits.config(config).unwrap_or(config);
     let limits = Limits::new(&config, options.stop_grace)?;
     let terminal = Terminal::new().map_err(Failure::system)?;
     // What a guard that dies has left becomes a child of this process, so that it can be found.

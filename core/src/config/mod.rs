@@ -97,12 +97,14 @@ impl Config {
     ///
     /// # Errors
     /// If the rest of the TTL is too short for the renewals as they were set.
+    #[doc(hidden)]
     pub const fn with_granularity(self, granularity: Duration) -> Result<Self, ConfigError> {
         Self { granularity: Span::of(granularity), ..self }.derive().check()
     }
 
     /// The same settings for a store some of whose requests take so many round trips, 1 at least.
     /// It changes nothing but [`Explanation::longest_round_trip`].
+    #[doc(hidden)]
     #[must_use]
     pub const fn with_round_trips(self, round_trips: u8) -> Self {
         Self { round_trips: if round_trips == 0 { 1 } else { round_trips }, ..self }
@@ -110,6 +112,7 @@ impl Config {
 
     /// The same settings for a store whose server ends leases itself, by its own clock. A lease
     /// that it keeps can't be taken, however long it was watched.
+    #[doc(hidden)]
     #[must_use]
     pub const fn with_leases_ended_by_server(self, ends: bool) -> Self {
         Self { server_ends_leases: ends, ..self }
@@ -117,6 +120,7 @@ impl Config {
 
     /// The same settings for a store without hints. Unless it was set, the poll bound is then a
     /// fiftieth of the TTL, since only polling finds a release.
+    #[doc(hidden)]
     #[must_use]
     pub const fn without_hints(self) -> Self {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }

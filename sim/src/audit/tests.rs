@@ -156,7 +156,7 @@ impl Database {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(Fence::SCHEMA).unwrap();
         connection.execute_batch("CREATE TABLE jobs (job INTEGER)").unwrap();
-        Self { connection, fence: Fence::new(Key::new("job").unwrap()), written: 0 }
+        Self { connection, fence: Fence::new(&Key::new("job").unwrap()), written: 0 }
     }
 
     fn take_over(&mut self, token: Token) -> TakenOver {

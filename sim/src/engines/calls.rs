@@ -87,7 +87,7 @@ pub(crate) mod of_driver {
     /// A request and its holder, which is zero for a look; `None` if it is one that no candidate's
     /// machine makes.
     pub(crate) fn asked(request: &Request) -> Option<(u128, Asked)> {
-        super::asked(request.of_contract()?)
+        super::asked(request.to_contract()?)
     }
 
     /// An answer.

@@ -214,7 +214,7 @@ impl Server {
         let mut kept = self.kept.lock().unwrap();
         let Kept { identity, steps, past, elections } = &mut *kept;
         *steps += 1;
-        let by_request = match (self.bug, request.of_contract()) {
+        let by_request = match (self.bug, request.to_contract()) {
             (Bug::StampsByRequest, Some(tenure_core::Request::Acquire(asks))) => {
                 Some(asks.number.get())
             }

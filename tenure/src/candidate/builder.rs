@@ -15,7 +15,7 @@ use crate::driver::Driver;
 use crate::event::Events;
 use crate::logging::LIFE;
 use crate::metrics::Metrics;
-use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
+use crate::runtime::NoRuntime;
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Replaced, Shared};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::trace::{Log, TraceError};
@@ -40,9 +40,18 @@ pub struct CandidateBuilder {
 #[derive(Debug)]
 enum DriverChoice {
     /// A driver of its own.
-    Alone { store: AnyStore, runtime: Arc<dyn Runtime> },
+    Alone(AnyStore),
     /// The driver of other elections.
     Shared(Elections),
+}
+
+impl DriverChoice {
+    fn elections(&self) -> Elections {
+        match self {
+            Self::Alone(store) => Elections::new(store.clone()),
+            Self::Shared(elections) => elections.clone(),
+        }
+    }
 }
 
 /// Why a candidate could not start.
@@ -78,8 +87,9 @@ pub enum StartError {
     /// The operating system has no randomness to give.
     #[error("no random holder id")]
     Entropy(#[source] io::Error),
-    /// The driver that this candidate should share has ended.
-    #[error("the driver of these elections is gone")]
+    /// The driver that this candidate should share has ended; or [`build`](CandidateBuilder::build)
+    /// should return it, and it was taken or started before.
+    #[error("the driver of these elections is gone, or was taken or started before")]
     DriverGone,
     /// The candidate can't write to its log.
     #[error(transparent)]
@@ -93,7 +103,7 @@ fn for_example(refused: &ConfigError) -> String {
 
 impl CandidateBuilder {
     pub(super) fn alone(store: AnyStore, key: &str) -> Self {
-        Self::new(DriverChoice::Alone { store, runtime: Arc::new(TokioRuntime) }, key)
+        Self::new(DriverChoice::Alone(store), key)
     }
 
     pub(super) fn shared(elections: Elections, key: &str) -> Self {
@@ -180,14 +190,6 @@ impl CandidateBuilder {
         self
     }
 
-    /// The runtime: tokio unless set. Has no effect on a candidate that shares a driver.
-    pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
-        if let DriverChoice::Alone { runtime: own, .. } = &mut self.driver {
-            *own = runtime;
-        }
-        self
-    }
-
     /// Starts campaigning, in a background task of the current runtime. Succeeds whether or not the
     /// store can be reached: the candidate campaigns until it can.
     ///
@@ -195,12 +197,7 @@ impl CandidateBuilder {
     /// See [`StartError`]. A server that refuses this program, such as for a wrong password, is no
     /// error here: see [`first_attempt`](Candidate::first_attempt).
     pub fn start(self) -> Result<Candidate, StartError> {
-        let elections = match &self.driver {
-            DriverChoice::Shared(elections) => elections.clone(),
-            DriverChoice::Alone { store, runtime } => {
-                Elections::with_runtime(store.clone(), Arc::clone(runtime))
-            }
-        };
+        let elections = self.driver.elections();
         elections.spawn()?;
         join(self.prepare(&elections)?, &elections)
     }
@@ -210,12 +207,7 @@ impl CandidateBuilder {
     /// # Errors
     /// If a setting is not possible, or the driver that this candidate shares was taken before.
     pub fn build(self) -> Result<(Candidate, Driver), StartError> {
-        let elections = match &self.driver {
-            DriverChoice::Shared(elections) => elections.clone(),
-            DriverChoice::Alone { store, runtime } => {
-                Elections::with_runtime(store.clone(), Arc::clone(runtime))
-            }
-        };
+        let elections = self.driver.elections();
         let new = self.prepare(&elections)?;
         // Only now: with settings that are refused, the driver would be dropped, and the elections
         // be over for good.
@@ -227,23 +219,17 @@ impl CandidateBuilder {
     fn prepare(self, elections: &Elections) -> Result<Box<NewElection>, StartError> {
         let store = elections.store();
         let traits = store.traits();
-        let config = self.config;
-        let granularity = traits.granularity.max(config.granularity());
-        let (store, ttl, least) = (traits.name, config.ttl(), traits.least_ttl);
-        let config =
-            config.with_granularity(granularity).map_err(|source| match source.remedy() {
-                // The store refuses that value too; it accepts its least TTL, as a longer one.
-                Some(Remedy::Time { setting: "ttl", value }) if value < least => {
-                    StartError::TtlTooShort { store, ttl, least }
-                }
-                _ => StartError::Config { store, source },
-            })?;
-        let config = if traits.push { config } else { config.without_hints() };
+        let (store, ttl, least) = (traits.name, self.config.ttl(), traits.least_ttl);
+        let config = traits.config(self.config).map_err(|source| match source.remedy() {
+            // The store refuses that value too; it accepts its least TTL, as a longer one.
+            Some(Remedy::Time { setting: "ttl", value }) if value < least => {
+                StartError::TtlTooShort { store, ttl, least }
+            }
+            _ => StartError::Config { store, source },
+        })?;
         if ttl < least {
             return Err(StartError::TtlTooShort { store, ttl, least });
         }
-        let config = config.with_round_trips(traits.round_trips);
-        let config = config.with_leases_ended_by_server(traits.ends_leases);
         let explanation = config.explain();
         for promise in traits.gives_up {
             tracing::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");

@@ -38,11 +38,12 @@ struct Inner {
 impl Elections {
     /// Elections at that store, in tokio. The driver starts with the first candidate.
     pub fn new(store: impl Store) -> Self {
-        Self::with_runtime(AnyStore::new(store), Arc::new(TokioRuntime))
+        Self::with_runtime(store, Arc::new(TokioRuntime))
     }
 
     /// Elections at that store, in that runtime.
-    pub fn with_runtime(store: AnyStore, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn with_runtime(store: impl Store, runtime: Arc<dyn Runtime>) -> Self {
+        let store = AnyStore::new(store);
         let (commands, receiver) = Commands::new();
         let driver = Driver::new(store.clone(), Arc::clone(&runtime), receiver);
         Self(Arc::new(Inner {

@@ -3,7 +3,7 @@
 
 use super::rows;
 use crate::settings::{Configured, Place, Row, Table};
-use crate::store::{PURGE, STORE};
+use crate::store::{PURGE, STORE, is_purged};
 
 const CHOOSING: &str = include_str!("../../../docs/stores/choosing.md");
 
@@ -11,11 +11,11 @@ fn has_to_say(page: &str, table: &str) {
     assert!(page.contains(&format!("\n\n{table}\n")), "the page has to say:\n\n{table}");
 }
 
-/// The settings of a store, and the one that all stores have.
+/// The settings of a store, and the one that all stores have that can be purged.
 fn of_store<C: Configured>() -> String {
-    let Table { settings, prefixes, .. } = C::TABLE;
+    let Table { store, settings, prefixes, .. } = C::TABLE;
     settings.iter().for_each(|row| is_read::<C>(row));
-    let rows = || settings.iter().copied().chain([&PURGE.row]);
+    let rows = || settings.iter().copied().chain(is_purged(store).then_some(&PURGE.row));
     let in_url = |row: &Row| match (row.place, row.with) {
         (Place::Parameter, None) => format!("`{}`", row.name),
         (Place::Parameter, Some(with)) => format!("`{}` (with `{with}`)", row.name),

@@ -93,6 +93,16 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The highest token that can be stored.
         most: u64,
     },
+    /// The election's key can't be stored: no text of PostgreSQL has a zero byte. Nothing was taken
+    /// over, and a repetition does not help.
+    #[error(
+        "the fence {fence:?} can't be stored, since PostgreSQL has no text with a zero byte: name the election \
+         without one"
+    )]
+    ZeroByte {
+        /// The fence's name: its election.
+        fence: String,
+    },
     /// The check was made inside a savepoint, and so would end with a rollback to it, before the
     /// transaction does. Nothing was checked. Check before the first savepoint of the transaction;
     /// a savepoint ends with its release, and not with a rollback to it.

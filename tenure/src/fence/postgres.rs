@@ -8,7 +8,7 @@
 //! use tenure::fence::postgres::Fence;
 //! use tenure::store::Key;
 //!
-//! let fence = Fence::new(Key::new("nightly-report")?);
+//! let fence = Fence::new(&Key::new("nightly-report")?);
 //! client.batch_execute(&fence.schema_sql()).await?;              // or in a migration
 //!
 //! let taken = fence.take_over(client, tenure.token()).await?;    // first
@@ -73,8 +73,18 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
 
 use super::{FenceError, as_bigint, failed, from_bigint, refused};
-use crate::Token;
-use crate::store::Key;
+use crate::settings::{Fault, Setting};
+use crate::store::{Key, name_without};
+use crate::{SettingError, Token};
+
+const SCHEMA: Setting<String> = setting("the schema of the fences", "tenure");
+const TABLE: Setting<String> = setting("the table of the fences", "fences");
+
+/// A name that PostgreSQL neither refuses nor cuts.
+const fn setting(what: &'static str, example: &'static str) -> Setting<String> {
+    let named: fn(&str) -> Result<String, Fault> = |text| name_without::<63>(text, &['\0']);
+    Setting::part(what, named).must("1 to 63 bytes without zero", example)
+}
 
 /// The fence of one election.
 #[derive(Clone, Debug)]
@@ -86,26 +96,18 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// The longest name of a schema or a table that PostgreSQL does not cut, in bytes.
-    pub const NAME_MOST: usize = 63;
-
     /// The fence of that election, in the table `tenure.fences`.
-    pub fn new(election: Key) -> Self {
-        Self { election, schema: "tenure".into(), table: "fences".into() }
+    pub fn new(election: &Key) -> Self {
+        Self { election: election.clone(), schema: "tenure".into(), table: "fences".into() }
     }
 
     /// Keeps the fence in another table. All candidates of the election must use the same one.
     ///
     /// # Errors
-    /// If a name is empty, longer than [`NAME_MOST`](Self::NAME_MOST) bytes, or has a zero byte in
-    /// it.
-    pub fn in_table(self, schema: &str, table: &str) -> Result<Self, FenceTableError> {
-        for (what, name) in [("schema", schema), ("table", table)] {
-            if name.is_empty() || name.len() > Self::NAME_MOST || name.contains('\0') {
-                return Err(FenceTableError { what, name: name.to_owned() });
-            }
-        }
-        Ok(Self { schema: schema.to_owned(), table: table.to_owned(), ..self })
+    /// If a name is empty, longer than 63 bytes, or has a zero byte in it.
+    pub fn in_table(self, schema: &str, table: &str) -> Result<Self, SettingError> {
+        let (schema, table) = (SCHEMA.check(schema)?, TABLE.check(table)?);
+        Ok(Self { schema, table, ..self })
     }
 
     /// Statements that create the schema and the table, if they do not exist: for a migration. The
@@ -174,15 +176,18 @@ impl Fence {
     ///
     /// # Errors
     /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
-    /// the session can't write, as at a standby. [`FenceError::Unknown`] if the connection broke or
-    /// the server refused: repeat the take-over, if need be on another connection, until its
-    /// outcome is known.
+    /// the session can't write, as at a standby. [`FenceError::ZeroByte`] if the election's key has
+    /// one. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the
+    /// take-over, if need be on another connection, until its outcome is known.
     pub async fn take_over(
         &self,
         client: &mut Client,
         token: Token,
     ) -> Result<TakenOver, FenceError<Error>> {
         let fence = self.election.as_str();
+        if fence.contains('\0') {
+            return Err(FenceError::ZeroByte { fence: fence.to_owned() });
+        }
         let number = as_bigint(fence, token)?;
         let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
         let transaction = begin.start().await.map_err(without_answer(fence))?;
@@ -251,19 +256,6 @@ impl TakenOver {
         let stored = self.fence.stored(transaction).await.map_err(without_answer(fence))?;
         Err(refused(fence, self.token, stored))
     }
-}
-
-/// A name that PostgreSQL can't take.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the {what} of the fences is {name:?}; it must have 1 to {most} bytes, none of them zero",
-    most = Fence::NAME_MOST
-)]
-pub struct FenceTableError {
-    /// Which name.
-    pub what: &'static str,
-    /// The name.
-    pub name: String,
 }
 
 /// The error for an error of the client's.

@@ -10,7 +10,7 @@
 //! # let mut connection = rusqlite::Connection::open_in_memory()?;
 //! # connection.execute_batch("CREATE TABLE jobs (next INTEGER)")?;
 //! # let token = Token::FIRST; // tenure.token()
-//! let fence = Fence::new(Key::new("nightly-report")?);
+//! let fence = Fence::new(&Key::new("nightly-report")?);
 //! connection.execute_batch(Fence::SCHEMA)?;
 //!
 //! let taken = fence.take_over(&mut connection, token)?;  // first
@@ -69,8 +69,8 @@ impl Fence {
         "UPDATE tenure_fences SET token = token WHERE election = ?1 AND token = ?2";
 
     /// The fence of that election.
-    pub fn new(election: Key) -> Self {
-        Self { election }
+    pub fn new(election: &Key) -> Self {
+        Self { election: election.clone() }
     }
 
     /// Takes the resource over, in a transaction of its own.

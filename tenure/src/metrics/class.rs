@@ -16,7 +16,7 @@ use crate::{Instant, StepDownReason};
 
 /// How many classes a process reports. The elections of all further classes count as the class
 /// `other`.
-pub const MOST_CLASSES: usize = 100;
+const MOST_CLASSES: usize = 100;
 
 /// The class of elections whose own class is beyond the bound.
 const OTHER: &str = "other";

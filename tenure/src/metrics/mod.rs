@@ -6,8 +6,8 @@
 //! before the first colon: all elections `report:<customer>` count as `report`.
 //! [`Metrics::key_class`] sets another mapping.
 //!
-//! **What is guaranteed**: a process reports at most [`MOST_CLASSES`] classes and the class
-//! `other`, whatever the number of its elections. The gauges and counters of a class exist from the
+//! **What is guaranteed**: a process reports at most 100 classes and the class `other`,
+//! whatever the number of its elections. The gauges and counters of a class exist from the
 //! start of its first candidate.
 //!
 //! **What is not**: a recorder that is installed after the first candidate has started shows a
@@ -20,7 +20,6 @@ mod table;
 use std::fmt;
 use std::sync::Arc;
 
-pub use class::MOST_CLASSES;
 pub(crate) use election::ElectionMetrics;
 pub use table::describe;
 pub(crate) use table::{callback_panicked, driver_was_late};
@@ -69,7 +68,7 @@ impl Metrics {
     /// Maps each key to its class. Called once for each candidate, by the thread that starts it.
     ///
     /// A class has up to 27 time series, ten of them histograms: choose a mapping with few values.
-    /// Classes beyond [`MOST_CLASSES`] count as `other`.
+    /// Classes beyond 100 count as `other`.
     #[must_use]
     pub fn key_class(mut self, class: impl Fn(&Key) -> String + Send + Sync + 'static) -> Self {
         self.key_class = Some(Arc::new(class));

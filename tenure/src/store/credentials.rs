@@ -63,8 +63,8 @@ pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 /// ```
 ///
 /// It is asked before each connection is opened. It may take half of the connect timeout; after
-/// that, or if it fails or panics, the attempt has failed ([`CredentialsError`]), and the next one
-/// follows after the usual pause. Connections that are open, and leads, are not affected. Code that
+/// that, or if it fails or panics, the attempt has failed
+/// ([`NoCredentials`](StoreErrorKind::NoCredentials)), and the next one follows after the usual pause. Connections that are open, and leads, are not affected. Code that
 /// blocks its thread in it is not interrupted.
 ///
 /// The text of its error is shown in logs, so no secret may be in it.
@@ -83,11 +83,9 @@ where
     }
 }
 
-/// Why there were no credentials for a connection. It is the source of a [`StoreError`] of the kind
-/// [`NoCredentials`](StoreErrorKind::NoCredentials).
+/// Why there were no credentials for a connection.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CredentialsError {
+pub(crate) enum CredentialsError {
     /// The file with the password can't be read.
     #[error(
         "the password's file {path:?} can't be read ({source}): name one that this process may read"

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::AnyStore;
-use super::purge::PURGE;
+use super::purge::{PURGE, purging};
 use crate::SettingError;
 #[cfg(feature = "redis")]
 use crate::settings::Configured;
@@ -86,7 +86,7 @@ impl AnyStore {
                     "leave one of them out",
                 ),
             )),
-            Some(age) => Ok(store.purging(age)),
+            Some(age) => purging(store, age).map_err(|fault| given.refuse(&PURGE.row, fault)),
         }
     }
 }

@@ -8,10 +8,8 @@ use tokio::sync::Notify;
 use super::Key;
 
 /// Says to a store whose wake-ups are wanted. The store has the other half, [`Watched`].
-///
-/// Drivers have one. Applications need it only to try a store's hints.
 #[derive(Debug)]
-pub struct Interest(Arc<Shared>);
+pub(crate) struct Interest(Arc<Shared>);
 
 /// The elections whose wake-ups a store is to pass on, as they change.
 #[derive(Debug)]
@@ -47,13 +45,13 @@ struct State {
 
 impl Interest {
     /// Both halves. No election is watched yet.
-    pub fn new() -> (Self, Watched) {
+    pub(crate) fn new() -> (Self, Watched) {
         let shared = Arc::new(Shared::default());
         (Self(Arc::clone(&shared)), Watched { shared, _fixed: None })
     }
 
     /// Wants the wake-ups of that election.
-    pub fn add(&self, key: &Key) {
+    pub(crate) fn add(&self, key: &Key) {
         let mut state = self.0.state();
         if state.keys.insert(key.clone()) {
             state.touched.insert(key.clone());
@@ -62,7 +60,7 @@ impl Interest {
     }
 
     /// No longer wants them. Some may still come.
-    pub fn remove(&self, key: &Key) {
+    pub(crate) fn remove(&self, key: &Key) {
         let mut state = self.0.state();
         if state.keys.remove(key) {
             state.touched.insert(key.clone());

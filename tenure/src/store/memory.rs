@@ -234,7 +234,7 @@ impl Store for Memory {
 
 impl Election {
     fn step(&mut self, past: &mut Option<Past>, at: Moment, request: Request) -> Reply {
-        if let Some(asked) = request.of_contract() {
+        if let Some(asked) = request.to_contract() {
             let before = self.record.map(|record| record.token);
             let reply = contract::apply(&mut self.record, past, at, asked);
             if let (tenure_core::Reply::Granted { token }, Request::Acquire { profile, .. }) =
@@ -243,7 +243,7 @@ impl Election {
             {
                 self.profile = Some(profile);
             }
-            return Reply::of_contract(reply, || self.profile.clone());
+            return Reply::from_contract(reply, || self.profile.clone());
         }
         match request {
             Request::Describe { holder, token, version, profile } => {

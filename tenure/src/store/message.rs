@@ -18,7 +18,7 @@ pub struct Message {
 
 impl Message {
     /// The longest name of a channel, in bytes.
-    pub const CHANNEL_MOST: usize = 64;
+    pub(super) const CHANNEL_MOST: usize = 64;
     /// The longest payload, in bytes: with the longest key and channel it fits a notification of
     /// PostgreSQL.
     pub const PAYLOAD_MOST: usize = 4096;
@@ -26,8 +26,8 @@ impl Message {
     /// Checks a message. The receiver distinguishes messages by the channel's name.
     ///
     /// # Errors
-    /// If the channel is empty or longer than [`Message::CHANNEL_MOST`] bytes, or the payload
-    /// longer than [`Message::PAYLOAD_MOST`] bytes.
+    /// If the channel is empty or longer than 64 bytes, or the payload longer than
+    /// [`Message::PAYLOAD_MOST`] bytes.
     pub fn new(channel: impl AsRef<str>, payload: impl Into<Bytes>) -> Result<Self, LimitError> {
         let (channel, payload) = (channel.as_ref(), payload.into());
         check("channel", channel.len(), 1, Self::CHANNEL_MOST)?;

@@ -73,19 +73,22 @@ use crate::Token;
 pub use any::AnyStore;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
 pub use certificate::CertificateExpired;
+#[cfg(feature = "postgres")]
+pub(crate) use common::name_without;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-pub use credentials::{Credentials, CredentialsError, CredentialsProvider, Provided};
+pub use credentials::{Credentials, CredentialsProvider, Provided};
 #[cfg(test)]
 pub(crate) use env::STORE;
 pub(crate) use env::{ROWS as VARIABLES, redis_variables};
 pub use error::{StoreError, StoreErrorKind};
-pub use interest::{Changes, Interest, Watched};
+pub(crate) use interest::Interest;
+pub use interest::{Changes, Watched};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use message::Message;
-#[cfg(test)]
-pub(crate) use purge::PURGE;
 pub use purge::PurgeAge;
+#[cfg(test)]
+pub(crate) use purge::{PURGE, is_purged};
 pub use request::{Incumbent, Reply, Request, Shown};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::{AnyStore, Store};
 use crate::SettingError;
 use crate::settings::{Fault, Setting};
 
@@ -55,6 +56,22 @@ pub(crate) const PURGE: Setting<PurgeAge> = Setting::parameter("purge", |text| {
 .must("a whole number with one of the units h and d, from 1h to 3650d", "30d")
 .default("never")
 .about("how old the [records of ended elections](../old-records.md) become (with `AnyStore`)");
+
+/// A store that drivers purge, unless it can't be: that is said here, and not once an hour.
+pub(super) fn purging(store: AnyStore, age: PurgeAge) -> Result<AnyStore, Fault> {
+    if is_purged(store.traits().name) {
+        return Ok(store.purging(age));
+    }
+    Err(Fault::mend(
+        "Leases of Kubernetes are not purged: each alone keeps its election's tokens rising",
+        "leave it out; delete the Leases of elections that are over with kubectl",
+    ))
+}
+
+/// Whether stores of that name can be purged.
+pub(crate) fn is_purged(store: &str) -> bool {
+    !store.eq_ignore_ascii_case("kubernetes")
+}
 
 impl FromStr for PurgeAge {
     type Err = SettingError;

@@ -115,7 +115,7 @@ impl Request {
     }
 
     /// The request of the contract, if it is one: without what people want to know besides.
-    pub fn of_contract(&self) -> Option<tenure_core::Request> {
+    pub fn to_contract(&self) -> Option<tenure_core::Request> {
         Some(match *self {
             Self::Acquire { asks, .. } => tenure_core::Request::Acquire(asks),
             Self::Look { seen, quarantine } => tenure_core::Request::Look { seen, quarantine },
@@ -251,7 +251,7 @@ impl Reply {
     ///
     /// # Panics
     /// At the answer to a purge: the store's own method gives it.
-    pub fn of_contract(
+    pub fn from_contract(
         reply: tenure_core::Reply,
         profile: impl FnOnce() -> Option<Profile>,
     ) -> Self {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::{Config, ConfigError};
+
 /// The properties of a store that candidates and operators rely on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,8 +28,8 @@ pub struct StoreTraits {
     pub looks_in_call: usize,
     /// The same for acquires.
     pub acquires_in_call: usize,
-    /// Whether the store wakes waiting candidates; otherwise they poll, at
-    /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
+    /// Whether the store wakes waiting candidates; otherwise they poll, by default at a fiftieth of
+    /// the TTL.
     pub push: bool,
     /// Whether the store delivers messages to the leader.
     pub messages: bool,
@@ -64,6 +66,18 @@ impl StoreTraits {
             ends_leases: false,
             gives_up: &[],
         }
+    }
+
+    /// What these settings become with such a store, for [`Config::explain`]. Candidates do it
+    /// themselves.
+    ///
+    /// # Errors
+    /// If what the granularity leaves of the TTL is too short for the renewals as they were set.
+    pub fn config(&self, config: Config) -> Result<Config, ConfigError> {
+        let config = config.with_granularity(self.granularity.max(config.granularity()))?;
+        let config = if self.push { config } else { config.without_hints() };
+        let config = config.with_round_trips(self.round_trips);
+        Ok(config.with_leases_ended_by_server(self.ends_leases))
     }
 }
 

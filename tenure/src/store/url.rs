@@ -1,6 +1,6 @@
 //! Any store by its URL.
 
-use super::purge::PURGE;
+use super::purge::{PURGE, purging};
 use super::{AnyStore, Memory};
 use crate::SettingError;
 use crate::settings::{Configured, Given, Hosts, Mistake, Path, Scheme, Table};
@@ -86,10 +86,10 @@ fn opened<C: Configured>(url: &str, store: impl FnOnce(C) -> AnyStore) -> Opened
     let config = C::read(&mut given)?;
     given.finish()?;
     let store = store(config);
-    Ok(match age {
-        Some(age) => store.purging(age),
-        None => store,
-    })
+    match age {
+        Some(age) => purging(store, age).map_err(|fault| given.refuse(&PURGE.row, fault)),
+        None => Ok(store),
+    }
 }
 
 struct NoSettings;

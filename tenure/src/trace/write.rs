@@ -53,6 +53,7 @@ impl Write {
                 FenceError::Superseded { .. }
                 | FenceError::Lost { .. }
                 | FenceError::TooHigh { .. }
+                | FenceError::ZeroByte { .. }
                 | FenceError::Savepoint { .. }
                 | FenceError::ReadOnly { .. },
             ) => Outcome::Refused,

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
 use tenure::runtime::Runtime;
-use tenure::store::{
-    Acquire, AnyStore, Key, Memory, NameId, Profile, Reply, Request, RequestId, Store,
-};
+use tenure::store::{Acquire, Key, Memory, NameId, Profile, Reply, Request, RequestId, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
 use crate::moved_clock::Clock;
@@ -24,8 +22,7 @@ struct Leading {
 impl Leading {
     async fn new() -> Self {
         let (clock, store) = (Clock::new(), Remote::default());
-        let elections =
-            Elections::with_runtime(AnyStore::new(store.clone()), Arc::new(clock.clone()));
+        let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
         let candidate = elections.candidate("job").config(quick()).start().unwrap();
         let tenure = soon(candidate.elected()).await.unwrap();
         Self { clock, store, candidate, tenure }
@@ -166,7 +163,7 @@ async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
     let key = Key::new("job").unwrap();
     let asks = Request::Acquire { asks: dead, profile: Profile::new("dead", "").unwrap() };
     assert!(matches!(memory.call(&key, asks).await, Ok(Reply::Granted { .. })));
-    let elections = Elections::with_runtime(AnyStore::new(memory), Arc::new(clock.clone()));
+    let elections = Elections::with_runtime(memory, Arc::new(clock.clone()));
     let candidate = elections.candidate("job").config(quick()).start().unwrap();
     let began = clock.now();
     let mut meanwhile = Some(meanwhile);

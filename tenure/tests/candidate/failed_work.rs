@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
-use tenure::store::{AnyStore, Memory};
+use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Stopped, Tenure};
 
 use crate::moved_clock::Clock;
@@ -34,7 +34,7 @@ fn without_hold_off(store: &Memory) -> Candidate {
 async fn failed_work_hands_over_and_runs_again() {
     let (clock, store) = (Clock::new(), Memory::new());
     let config = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let elections = Elections::with_runtime(AnyStore::new(store.clone()), Arc::new(clock.clone()));
+    let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
     let builder = elections.candidate("job").config(config).hold_off(HOLD_OFF);
     let candidate = builder.start().unwrap();
     let mut events = candidate.events();

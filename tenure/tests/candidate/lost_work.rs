@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
-use tenure::store::{AnyStore, Memory};
+use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Tenure};
 use tokio::sync::Notify;
 
@@ -31,8 +31,7 @@ struct Process {
 impl Process {
     fn of(store: &Memory, keeps_lead: bool) -> Self {
         let (clock, store) = (Clock::new(), store.clone());
-        let elections =
-            Elections::with_runtime(AnyStore::new(store.clone()), Arc::new(clock.clone()));
+        let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
         let builder = elections.candidate("job").config(long()).hold_off(HOLD_OFF);
         let builder = if keeps_lead { builder.keep_lead_without_work() } else { builder };
         Self { clock, store, candidate: builder.start().unwrap() }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use tenure::runtime::{Connection, Runtime};
-use tenure::store::{AnyStore, Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
 use tenure::{Candidate, Elections, Instant, Tenure};
 use tokio::time;
 
@@ -83,7 +83,7 @@ async fn leads_beside(stuck: usize, observers: usize, in_call: usize) {
     let store = Memory::with_runtime(Arc::<Paused>::clone(&runtime));
     let (hangs, hung) = (Arc::default(), Arc::default());
     let store = Hanging { store, hangs, hung, in_call };
-    let elections = Elections::with_runtime(AnyStore::new(store.clone()), runtime);
+    let elections = Elections::with_runtime(store.clone(), runtime);
     let start = |kind: &str, index| {
         let key = format!("{kind}-{index}");
         elections.candidate(key).config(quick()).start().unwrap()

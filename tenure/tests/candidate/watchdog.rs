@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::{AnyStore, Memory};
+use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Tenure};
 use tokio::sync::Notify;
 
@@ -31,8 +31,7 @@ struct Leading {
 impl Leading {
     async fn new() -> Self {
         let (clock, store) = (Clock::new(), Memory::new());
-        let elections =
-            Elections::with_runtime(AnyStore::new(store.clone()), Arc::new(clock.clone()));
+        let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
         let builder = elections.candidate("job").config(long()).hold_off(HOLD_OFF);
         let candidate = builder.start().unwrap();
         let tenure = soon(candidate.elected()).await.unwrap();

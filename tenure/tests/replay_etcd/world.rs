@@ -247,7 +247,7 @@ impl World {
                 assert_eq!(shown.sight.record.is_some(), shown.profile.is_some());
             }
             let plain = contract_reply(reply);
-            let Some(asks) = request.of_contract() else {
+            let Some(asks) = request.to_contract() else {
                 is_observed(reply, *record);
                 continue;
             };

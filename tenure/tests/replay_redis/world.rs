@@ -116,7 +116,7 @@ impl<S: Store> World<S> {
         let own = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         for ((key, request), reply) in requests.into_iter().zip(replies) {
             let reply = reply.unwrap();
-            if let Some(contracts) = request.of_contract() {
+            if let Some(contracts) = request.to_contract() {
                 let written = records.get(key).map_or(Instant::ORIGIN, |record| record.written);
                 let now = kept::shown(&reply).map_or(written, |shown| shown.sight.now);
                 self.step(key, contracts, kept::contract_reply(&reply), now, past.as_ref());

@@ -15,7 +15,7 @@ const LEVELS: [IsolationLevel; 3] =
     [IsolationLevel::ReadCommitted, IsolationLevel::RepeatableRead, IsolationLevel::Serializable];
 
 fn fence() -> Fence {
-    Fence::new(job())
+    Fence::new(&job())
 }
 
 /// A server with fences, and with a queue whose next job is 0.
@@ -282,7 +282,7 @@ async fn refusals_name_the_fence_and_both_tokens() {
          the resource over"
     );
     // The tokens of another election do not matter to this one.
-    let other = Fence::new(Key::new("other").unwrap());
+    let other = Fence::new(&Key::new("other").unwrap());
     let _ = soon(other.take_over(&mut client, token(OLD))).await.unwrap();
     let error = fence().take_over(&mut client, token(u64::MAX)).await.unwrap_err();
     assert!(matches!(error, FenceError::TooHigh { .. }), "{error:?}");
@@ -297,10 +297,21 @@ async fn refusals_name_the_fence_and_both_tokens() {
     }
 }
 
+/// Otherwise its outcome would be unknown for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_with_a_zero_byte_is_refused() {
+    let server = queue();
+    let mut client = client(server.port()).await;
+    let fence = Fence::new(&Key::new("job\0").unwrap());
+    let error = soon(fence.take_over(&mut client, token(OLD))).await.unwrap_err();
+    assert!(matches!(error, FenceError::ZeroByte { .. }), "{error:?}");
+    assert!(error.to_string().contains("name the election without one"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_needs_exactly_its_grants() {
     let server = server();
-    let fence = Fence::new(job()).in_table("our \"app\"", "fences of all").unwrap();
+    let fence = Fence::new(&job()).in_table("our \"app\"", "fences of all").unwrap();
     server.sql(&fence.schema_sql()).unwrap();
     server.sql(&fence.schema_sql()).unwrap();
     server.sql("CREATE ROLE \"the worker\" LOGIN").unwrap();
@@ -328,7 +339,8 @@ async fn a_role_needs_exactly_its_grants() {
 #[test]
 fn names_of_tables_have_limits() {
     let error = fence().in_table("", "fences").unwrap_err();
-    let said = "the schema of the fences is \"\"; it must have 1 to 63 bytes, none of them zero";
+    let said = "the schema of the fences is \"\": it must be 1 to 63 bytes without zero; \
+                set the schema of the fences to tenure, for example";
     assert_eq!(error.to_string(), said);
     for name in ["x".repeat(64), "a\0b".to_owned()] {
         fence().in_table("tenure", &name).unwrap_err();

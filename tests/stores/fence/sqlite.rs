@@ -16,7 +16,7 @@ const BEHAVIOURS: [TransactionBehavior; 2] =
     [TransactionBehavior::Deferred, TransactionBehavior::Immediate];
 
 fn fence() -> Fence {
-    Fence::new(job())
+    Fence::new(&job())
 }
 
 /// A file with fences, and with a queue whose next job is 0.
@@ -165,7 +165,7 @@ fn refusals_name_the_fence_and_both_tokens() {
         "the fence \"job\" holds token 8, which is above this tenure's token 7: a newer tenure has taken \
          the resource over"
     );
-    let other = Fence::new(Key::new("other").unwrap());
+    let other = Fence::new(&Key::new("other").unwrap());
     let _ = other.take_over(&mut connection, token(OLD)).unwrap();
     let error = fence().take_over(&mut connection, token(u64::MAX)).unwrap_err();
     assert!(matches!(error, FenceError::TooHigh { .. }), "{error:?}");

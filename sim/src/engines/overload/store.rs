@@ -139,7 +139,7 @@ impl Election {
         done: SimTime,
         request: &Request,
     ) -> Result<Reply, StoreError> {
-        let Some(request) = request.of_contract() else {
+        let Some(request) = request.to_contract() else {
             return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "not simulated"));
         };
         // There is one server, which loses nothing: it never begins another past.
@@ -150,7 +150,7 @@ impl Election {
             first: true,
             trust_empty_store: true,
         };
-        Ok(Reply::of_contract(apply(&mut self.record, past, at, request), || None))
+        Ok(Reply::from_contract(apply(&mut self.record, past, at, request), || None))
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Step<'a> {
 
 impl Step<'_> {
     pub(super) fn carry_out(mut self, request: Request) -> Reply {
-        let Some(asked) = request.of_contract() else { return self.of_people(request) };
+        let Some(asked) = request.to_contract() else { return self.of_people(request) };
         let profile = match request {
             Request::Acquire { profile, .. } => Some(profile),
             _ => None,
@@ -71,7 +71,7 @@ impl Step<'_> {
         {
             self.election.profile = profile;
         }
-        Reply::of_contract(self.hinted(reply), || self.profile())
+        Reply::from_contract(self.hinted(reply), || self.profile())
     }
 
     fn of_people(&mut self, request: Request) -> Reply {

@@ -109,13 +109,13 @@ impl<C: Cas> CasStore<C> {
         request: &Request,
     ) -> Result<(Reply, Election), StoreError> {
         let now = now();
-        if let Some(asked) = request.of_contract() {
+        if let Some(asked) = request.to_contract() {
             let (fresh, first) = (fresh()?, true);
             let trust_empty_store = self.0.trust_empty_store;
             let at = Moment { now, identity, fresh, first, trust_empty_store };
             let reply = election.apply(at, asked, request);
             let profile = || election.tenant.as_ref().map(|tenant| tenant.profile.clone());
-            return Ok((Reply::of_contract(reply, profile), election));
+            return Ok((Reply::from_contract(reply, profile), election));
         }
         let reply = match request {
             Request::Describe { holder, token, version, profile } => {

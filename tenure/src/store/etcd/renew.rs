@@ -49,7 +49,7 @@ pub(super) async fn renew(
     };
     let each = sessions.iter().zip(renewals).zip(beats.into_iter().zip(states));
     let replies = each.map(|((session, (_, renewal)), (kept, state))| async move {
-        let asked = renewal.of_contract().ok_or_else(|| unexpected("a renewal"))?;
+        let asked = renewal.to_contract().ok_or_else(|| unexpected("a renewal"))?;
         confirmed(session, asked, kept?, state?).await
     });
     join_all(replies).await
@@ -129,7 +129,7 @@ async fn confirmed(
             }
             None => session.link.forget(session.key, tenure),
         }
-        return Ok(Reply::of_contract(decided.reply, || state.profile()));
+        return Ok(Reply::from_contract(decided.reply, || state.profile()));
     }
     let detail = format!("the election changed {ROUNDS} times while it was read");
     Err(StoreError::new(StoreErrorKind::Refused, detail))

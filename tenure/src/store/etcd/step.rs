@@ -78,9 +78,9 @@ impl Session<'_> {
                 }
             }
             let (Reply::Granted { token }, Some(lease)) =
-                (Reply::of_contract(decided.reply, || state.profile()), lease)
+                (Reply::from_contract(decided.reply, || state.profile()), lease)
             else {
-                return Ok(Reply::of_contract(decided.reply, || state.profile()));
+                return Ok(Reply::from_contract(decided.reply, || state.profile()));
             };
             *unused = None;
             let token = match state.leader {
@@ -125,7 +125,7 @@ impl Session<'_> {
             if let (Change::Released, Some(leader)) = (decided.change, state.leader) {
                 self.discard(leader.lease);
             }
-            return Ok(Reply::of_contract(decided.reply, || state.profile()));
+            return Ok(Reply::from_contract(decided.reply, || state.profile()));
         }
     }
 

@@ -101,7 +101,7 @@ impl Store for Etcd {
             Request::Describe { holder, token, version, profile } => {
                 Box::pin(session.describe((*holder, *token), *version, profile)).await
             }
-            other => match other.of_contract() {
+            other => match other.to_contract() {
                 Some(asked) => Box::pin(session.step(asked)).await,
                 None => Box::pin(session.observe()).await,
             },

@@ -106,14 +106,14 @@ impl<'a, F: Fn() -> bool> Step<'a, F> {
 
     fn one(&mut self, key: &Key, request: &Request) -> Result<Reply, SqliteError> {
         let found = self.database.election(key, &self.awaited)?;
-        if let Some(asked) = request.of_contract() {
+        if let Some(asked) = request.to_contract() {
             let profile = match request {
                 Request::Acquire { profile, .. } => Some(profile),
                 _ => None,
             };
             let record = found.as_ref().map(|found| found.record);
             let reply = self.apply(key, record, asked, profile)?;
-            return Ok(Reply::of_contract(reply, || found.map(|found| found.profile)));
+            return Ok(Reply::from_contract(reply, || found.map(|found| found.profile)));
         }
         if let Request::Describe { holder, token, version, profile } = request {
             let is_last = |record: Record| (record.holder, record.token) == (*holder, *token);

@@ -25,7 +25,7 @@ pub(super) const SETTINGS: [&str; 1] = ["idle_in_transaction_session_timeout=1s"
 pub(super) fn schema() -> String {
     let writes = "CREATE TABLE writes (id bigserial PRIMARY KEY, fenced boolean NOT NULL, text text NOT NULL, \
                   at timestamptz NOT NULL DEFAULT clock_timestamp());";
-    Fence::new(key()).schema_sql() + writes
+    Fence::new(&key()).schema_sql() + writes
 }
 
 impl Resource {
@@ -40,7 +40,7 @@ impl Resource {
     }
 
     pub(super) async fn take_over(&mut self, token: Token) -> Result<(), NotWritten> {
-        let taken_over = Fence::new(key()).take_over(&mut self.client, token).await;
+        let taken_over = Fence::new(&key()).take_over(&mut self.client, token).await;
         self.taken_over = Some(taken_over.map_err(|error| known(&error))?);
         Ok(())
     }

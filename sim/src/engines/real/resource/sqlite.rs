@@ -74,7 +74,7 @@ impl Resource {
     }
 
     pub(super) fn take_over(&mut self, token: Token) -> Result<(), NotWritten> {
-        let fence = Fence::new(key());
+        let fence = Fence::new(&key());
         let taken_over = block_in_place(|| fence.take_over(&mut self.connection, token));
         self.taken_over = Some(taken_over.map_err(|error| known(&error))?);
         Ok(())

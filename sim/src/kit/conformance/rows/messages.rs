@@ -196,7 +196,7 @@ async fn client<S: Store>(
                 acquire((by, number), (seen, mark), &profile(client.into()))
             }
         };
-        let asked = asks.of_contract().and_then(calls::asked).ok_or("no such request")?;
+        let asked = asks.to_contract().and_then(calls::asked).ok_or("no such request")?;
         let sent = places.fetch_add(1, Ordering::SeqCst);
         let reply = tokio::time::timeout(LONG / 6, store.call(&job, asks)).await;
         let answered = places.fetch_add(1, Ordering::SeqCst);

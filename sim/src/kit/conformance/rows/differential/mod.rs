@@ -106,7 +106,7 @@ async fn ask<H: Harness>(
         let mut tried = model.clone();
         let answered = order.iter().try_for_each(|&place| {
             let ((election, request), reply) = &steps[place];
-            match request.of_contract() {
+            match request.to_contract() {
                 Some(request) => tried.answers(*election, request, reply),
                 None => tried.shows(*election, reply),
             }
