@@ -48,11 +48,11 @@ pub(crate) enum What {
     Status(Status),
     /// Have the leader hand over to another candidate.
     ///
-    /// The leader gives the lead back once a candidate that is meant asks for it. Nothing changes
-    /// if there is none.
+    /// The leader gives the lead back once the named candidate (without a name: any other) asks for
+    /// it. Nothing changes if there is none.
     ///
     /// Statuses: 0 another candidate leads, 1 no candidate leads, 64 wrong usage, 69 the store
-    /// can't be used, 75 no candidate that is meant has taken over in time.
+    /// can't be used, 75 the named candidate has not taken over in time.
     Handover(Handover),
     /// Take part in an election, and say over HTTP whether this host leads.
     ///

@@ -44,7 +44,8 @@
 //! | answer a health probe | [`Candidate::health`] |
 //! | measure, log, audit | [`metrics`], [`trace`] |
 //!
-//! Each store needs its feature; [`store::AnyStore`] opens any of them by URL.
+//! Each store needs its feature; [`store::AnyStore`] opens any of them by URL, but for `objects`
+//! and own stores.
 //!
 //! | feature | what it adds |
 //! |---|---|
@@ -55,6 +56,7 @@
 //! | `sqlite` | a SQLite file, for the processes of one Linux host |
 //! | `kubernetes` | Leases of a Kubernetes cluster |
 //! | `objects` | objects in a bucket: S3, Google Cloud Storage, Azure |
+//! | `cas` | a store of your own over whatever can compare and swap |
 //! | `tower` | a layer for HTTP services that answers only while a candidate leads |
 //! | `testing` | a store and a clock in a test's hands |
 //! | `serde` | `Serialize` for what endpoints show |

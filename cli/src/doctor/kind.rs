@@ -157,7 +157,7 @@ kinds! {
         "Waiting candidates learn of a release only when they next look: a handover takes up to the poll bound.";
         "Allow subscriptions (Redis: channels and `+subscribe`; Kubernetes: `watch`), and a second connection (PostgreSQL)."
     MessagesLost "messages-lost" Problem:
-        "Messages to the leader (`Candidate::notify`) do not arrive.";
+        "Messages to the leader (`Candidate::notify_leader`) do not arrive.";
         "Allow what the text names."
     RoundTrips "round-trips" Note:
         "Each request must be answered within the request timeout.";

@@ -71,8 +71,9 @@ impl ConfigBuilder {
         self.choose(Chosen::STOP_MARGIN)
     }
 
-    /// How far the *rate* of any clock, a candidate's or the store's, may be off, in parts per
-    /// million: 1 to 200,000. Default: 10,000, one percent.
+    /// How far the *rate* of any candidate's clock may be off, in parts per million: 1 to 200,000.
+    /// Where the server ends leases itself (etcd), its clock counts too. Default: 10,000, one
+    /// percent.
     pub const fn drift_ppm(mut self, ppm: u32) -> Self {
         self.0.drift_ppm = ppm;
         self
