@@ -189,7 +189,7 @@ const TENURE: [(&str, &[&str]); 20] = [
     ("store", &["settings", "runtime", "tls"]),
     ("logging", &["store"]),
     ("signal", &["runtime", "logging"]),
-    ("fence", &["store"]),
+    ("fence", &["settings", "store"]),
     ("trace", &["runtime", "store", "fence"]),
     ("watchdog", &["runtime"]),
     ("tenure", &["deadline", "runtime", "store", "trace", "watchdog"]),

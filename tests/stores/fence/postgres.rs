@@ -339,7 +339,7 @@ async fn a_role_needs_exactly_its_grants() {
 #[test]
 fn names_of_tables_have_limits() {
     let error = fence().in_table("", "fences").unwrap_err();
-    let said = "the schema of the fences is \"\": it must be 1 to 63 bytes without zero; \
+    let said = "the schema of the fences is \"\": it has 0 bytes, and must have 1 to 63; \
                 set the schema of the fences to tenure, for example";
     assert_eq!(error.to_string(), said);
     for name in ["x".repeat(64), "a\0b".to_owned()] {

@@ -17,8 +17,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: REDIS,
             from: "        self.call_together(&live, &requests).await\n",
-            to: "        let has_compared = matches!(live.past(), super::arguments::PastUse::Reads);\n        \
-                 if has_compared && matches!(requests[..], [(_, Request::Renew { .. })]) {\n            \
+            to: "        let past = live.past();\n        \
+                 if past == super::script::PastUse::Reads\n            \
+                 && matches!(requests[..], [(_, Request::Renew { .. })])\n        {\n            \
                  return vec![Ok(Reply::Renewed { asked: None, wanted: None, past: None })];\n        }\n        \
                  self.call_together(&live, &requests).await\n",
         }],
