@@ -11,8 +11,9 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 36.0;
 const BOTTOM: f64 = 44.0;
 
-/// The colours of the lines, in order, and again from the first.
-const COLOURS: [&str; 6] = ["#3a78c9", "#c8742a", "#2f8f63", "#a4508f", "#857722", "#5b6b7a"];
+/// The colours of the lines, in order, and again from the first: one for each store of a benchmark.
+const COLOURS: [&str; 7] =
+    ["#3a78c9", "#c8742a", "#2f8f63", "#a4508f", "#857722", "#5b6b7a", "#c23b4a"];
 
 /// Maps the values of an axis to pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
