@@ -268,7 +268,7 @@ fn a_resignation_after_an_ask_keeps_the_lease_for_the_one_that_asked() {
             Request::Release { reservation, .. } if *place == 0 => Some(*reservation),
             _ => None,
         });
-        let reserved = reserved.expect("it was given back").expect("for somebody");
+        let reserved = reserved.expect("a release").expect("a reservation");
         assert_eq!(reserved.name, name(2));
         for place in [1, 3, 2] {
             world.input(place, Input::Hint);
