@@ -95,7 +95,7 @@ struct Work {
 }
 
 fn statement(name: &str) -> &'static str {
-    STATEMENTS.into_iter().find(|(of, _)| *of == name).expect("one of the store's").1
+    STATEMENTS.iter().find(|(of, _)| *of == name).expect("one of the store's").1
 }
 
 impl Bare {

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use comfy_table::{CellAlignment, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::group::Lead;
 use crate::place::Fault;
 
 /// Of fewer elections, a share of the memory or a second's load says nothing.
@@ -26,10 +27,8 @@ pub(crate) struct Figures {
 /// From the start to the steady state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Steady {
-    /// How many led when all did, or at the bound.
-    pub(crate) leading: usize,
-    /// Seconds until all led; none if that was not within the bound.
-    pub(crate) all_after: Option<f64>,
+    /// From the start.
+    pub(crate) lead: Lead,
     pub(crate) renewals_a_second: f64,
     /// Renewals a second of `redis-benchmark` with the same script.
     pub(crate) rival: Option<f64>,
@@ -50,11 +49,8 @@ pub(crate) struct Steady {
 pub(crate) struct AfterFault {
     pub(crate) fault: Fault,
     pub(crate) lost: usize,
-    /// How many led at the end.
-    pub(crate) leading: usize,
-    /// Seconds from the end of the fault until all led for good; none if that was not within the
-    /// bound.
-    pub(crate) all_after: Option<f64>,
+    /// From the end of the fault until all led for good.
+    pub(crate) lead: Lead,
     pub(crate) worst_second: u64,
 }
 
@@ -62,8 +58,7 @@ pub(crate) struct AfterFault {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Limit {
     pub(crate) interval_millis: f64,
-    pub(crate) leading: usize,
-    pub(crate) all_after: Option<f64>,
+    pub(crate) lead: Lead,
     pub(crate) needed: f64,
     pub(crate) renewals_a_second: f64,
     pub(crate) rival: RivalRates,
@@ -165,7 +160,7 @@ impl Figures {
         vec![
             self.store.clone(),
             self.elections.to_string(),
-            self.all_lead(steady.all_after, steady.leading),
+            self.all_lead(steady.lead),
             format!("{:.1}", steady.renewals_a_second),
             optional(steady.rival.map(|rate| format!("{rate:.0}"))),
             self.beside_mean(steady.worst_second),
@@ -184,7 +179,7 @@ impl Figures {
             self.elections.to_string(),
             after.fault.name().to_owned(),
             after.lost.to_string(),
-            self.all_lead(after.all_after, after.leading),
+            self.all_lead(after.lead),
             self.beside_mean(after.worst_second),
         ]
     }
@@ -192,7 +187,7 @@ impl Figures {
     fn limit_row(&self, limit: &Limit) -> Vec<String> {
         vec![
             self.elections.to_string(),
-            self.all_lead(limit.all_after, limit.leading),
+            self.all_lead(limit.lead),
             format!("{:.1}", limit.interval_millis),
             format!("{:.0}", limit.needed),
             format!("{:.0}", limit.renewals_a_second),
@@ -205,10 +200,10 @@ impl Figures {
         ]
     }
 
-    fn all_lead(&self, after: Option<f64>, leading: usize) -> String {
-        match after {
+    fn all_lead(&self, lead: Lead) -> String {
+        match lead.all_after {
             Some(seconds) => format!("{seconds:.2}"),
-            None => format!("{leading} of {}", self.elections),
+            None => format!("{} of {}", lead.leading, self.elections),
         }
     }
 

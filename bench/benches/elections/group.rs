@@ -1,9 +1,11 @@
 //! Many elections over one connection, each with one candidate.
 
+use std::fmt::{self, Display, Formatter};
 use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tenure::store::AnyStore;
 use tenure::{Candidate, Config, Elections, Token};
 use tenure_bench::Outcome;
@@ -29,12 +31,19 @@ pub(crate) struct Group {
 }
 
 /// How the candidates came to lead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Lead {
     /// How many lead.
     pub(crate) leading: usize,
-    /// After how long all of them led; none if that was not within the bound.
-    pub(crate) all_after: Option<Duration>,
+    /// After how many seconds all of them led; none if that was not within the bound.
+    pub(crate) all_after: Option<f64>,
+}
+
+impl Display for Lead {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} lead", self.leading)?;
+        self.all_after.map_or(Ok(()), |seconds| write!(formatter, ", all after {seconds:.2} s"))
+    }
 }
 
 impl Group {
@@ -68,7 +77,7 @@ impl Group {
         while all_after.is_none() && began.elapsed() < bound {
             thread::sleep(self.look(|candidates| {
                 if candidates.iter().all(Candidate::is_leader) {
-                    all_after = Some(began.elapsed());
+                    all_after = Some(began.elapsed().as_secs_f64());
                 }
             }));
         }
@@ -88,7 +97,10 @@ impl Group {
                 all_since = all_lead.then(|| all_since.unwrap_or_else(Instant::now));
             }));
         }
-        Lead { leading: self.leading(), all_after: all_since.map(|since| since - began) }
+        Lead {
+            leading: self.leading(),
+            all_after: all_since.map(|since| (since - began).as_secs_f64()),
+        }
     }
 
     /// Looks at the candidates; how long to wait before the next look.

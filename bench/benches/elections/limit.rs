@@ -9,7 +9,7 @@ use tenure_servers::RedisServer;
 
 use crate::counter;
 use crate::figures::{Limit, RivalRates};
-use crate::group::{Group, Lead};
+use crate::group::Group;
 use crate::meter::{Meter, float};
 use crate::place::Place;
 use crate::rival::Renewal;
@@ -41,8 +41,8 @@ pub(crate) fn measure(elections: usize, rate: f64, settings: Settings) -> Outcom
     let config = Config::builder(TTL).renew_interval(interval).build()?;
     let mut group = Group::open(Place::redis_store(port), config, "opener")?;
     let meter = Meter::start(counter::at_redis(port)?);
-    let Lead { leading, all_after } = group.join(elections, settings.bound)?;
-    eprintln!("  at the limit: {leading} of {elections} lead, after {all_after:?}");
+    let lead = group.join(elections, settings.bound)?;
+    eprintln!("  at the limit, of {elections}: {lead}");
 
     let before = group.tokens();
     let began = Instant::now();
@@ -56,8 +56,7 @@ pub(crate) fn measure(elections: usize, rate: f64, settings: Settings) -> Outcom
     let of_all = renewal.of_all(port, elections)?.rate(port, settings.rival_calls)?;
     Ok(Limit {
         interval_millis: interval.as_secs_f64() * 1e3,
-        leading,
-        all_after: all_after.map(|after| after.as_secs_f64()),
+        lead,
         needed: NEED * rate,
         renewals_a_second,
         rival: RivalRates { of_one_call: of_one_call.renewals, of_all: of_all.renewals },

@@ -165,11 +165,11 @@ fn missing(kind: Kind, figures: &Figures) -> Vec<String> {
     let mut missing = Vec::new();
     if figures.elections <= kind.must_lead() {
         let name = format!("{} {}", kind.word(), figures.elections);
-        if figures.steady.all_after.is_none() {
-            missing.push(format!("{name}: {} lead", figures.steady.leading));
+        if figures.steady.lead.all_after.is_none() {
+            missing.push(format!("{name}: {} lead", figures.steady.lead.leading));
         }
-        for after in figures.faults.iter().filter(|after| after.all_after.is_none()) {
-            missing.push(format!("{name}, {}: {} lead", after.fault.name(), after.leading));
+        for after in figures.faults.iter().filter(|after| after.lead.all_after.is_none()) {
+            missing.push(format!("{name}, {}: {} lead", after.fault.name(), after.lead.leading));
         }
     }
     missing

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure_bench::Outcome;
 
 use crate::figures::{AfterFault, Figures, Second, Steady};
-use crate::group::{Group, Lead};
+use crate::group::Group;
 use crate::limit;
 use crate::meter::{Meter, float};
 use crate::place::{Fault, Kind, Place};
@@ -34,7 +34,7 @@ pub(crate) fn measure(kind: Kind, elections: usize, settings: Settings) -> Outco
     if settings.with_faults && all_led {
         for &fault in place.faults() {
             let after = run.fault(&mut place, fault)?;
-            let recovered = after.all_after.is_some();
+            let recovered = after.lead.all_after.is_some();
             faults.push(after);
             if !recovered {
                 break;
@@ -71,8 +71,8 @@ impl Run {
     ) -> Outcome<(Steady, bool)> {
         let (memory, one) = (resident()?, descriptors()?);
         self.begin("start");
-        let Lead { leading, all_after } = self.group.join(elections, self.settings.bound)?;
-        eprintln!("  {leading} of {elections} lead, after {all_after:?}");
+        let lead = self.group.join(elections, self.settings.bound)?;
+        eprintln!("  of {elections}: {lead}");
 
         // All renew at about the same time. No such time may be at an edge of the measured period.
         std::thread::sleep(self.settings.config.renew_interval() / 2);
@@ -92,8 +92,7 @@ impl Run {
         let micros =
             |time: Duration| (renewals > 0).then(|| time.as_secs_f64() * 1e6 / float(renewals));
         let steady = Steady {
-            leading,
-            all_after: all_after.map(|after| after.as_secs_f64()),
+            lead,
             renewals_a_second: samples.rate(),
             rival,
             worst_second: samples.worst_second(),
@@ -104,7 +103,7 @@ impl Run {
             lost: self.group.lost_since(&before),
             is_leader_nanos: self.group.is_leader_nanos(),
         };
-        Ok((steady, all_after.is_some()))
+        Ok((steady, lead.all_after.is_some()))
     }
 
     fn fault(&mut self, place: &mut Place, fault: Fault) -> Outcome<AfterFault> {
@@ -114,14 +113,13 @@ impl Run {
         // A claim that the fault ended ends within a TTL; one that was lost may cost a quarantine
         // more.
         let ttl = self.settings.config.ttl();
-        let Lead { leading, all_after } = self.group.settle(ttl, self.settings.bound + 3 * ttl);
+        let lead = self.group.settle(ttl, self.settings.bound + 3 * ttl);
         let lost = self.group.lost_since(&before);
-        eprintln!("  {}: {lost} lost, {leading} lead, all after {all_after:?}", fault.name());
+        eprintln!("  {}: {lost} lost, {lead}", fault.name());
         Ok(AfterFault {
             fault,
             lost,
-            leading,
-            all_after: all_after.map(|after| after.as_secs_f64()),
+            lead,
             worst_second: self.meter.between(began, Instant::now()).worst_second(),
         })
     }

@@ -169,7 +169,7 @@ fn number_in(record: &str) -> Option<&str> {
 
 /// The digests of the script that renews, and of its copy that takes the same number again.
 fn digests(port: u16) -> Outcome<[String; 2]> {
-    let (_, text) = SCRIPTS.into_iter().find(|(name, _)| *name == "renew").ok_or("no script")?;
+    let &(_, text) = SCRIPTS.iter().find(|(name, _)| *name == "renew").ok_or("no script")?;
     let takes_again = text.replace(COMPARED[0], COMPARED[1]);
     if takes_again == text {
         return Err(format!("the script does not compare {:?}", COMPARED[0]).into());

@@ -9,7 +9,7 @@ use crate::figures::Figures;
 type Cost = fn(&Figures) -> Option<f64>;
 
 const COSTS: [(&str, Cost); 4] = [
-    ("time until all lead, seconds", |figures| figures.steady.all_after),
+    ("time until all lead, seconds", |figures| figures.steady.lead.all_after),
     ("CPU time of a renewal, at the client, microseconds", Figures::client_micros),
     ("CPU time of a renewal, at the server, microseconds", Figures::server_micros),
     ("memory of each election, at the client, KiB", Figures::kib_each),

@@ -12,7 +12,7 @@ pub(crate) fn text(operation: Operation) -> &'static str {
         Operation::Release => "release",
         Operation::Observe => "observe",
     };
-    let found = SCRIPTS.into_iter().find(|(name, _)| *name == wanted);
+    let found = SCRIPTS.iter().find(|(name, _)| *name == wanted);
     found.expect("every request has a script").1
 }
 
