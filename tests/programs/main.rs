@@ -8,6 +8,7 @@
 
 mod cron_gated;
 mod fenced_writes;
+mod fencing;
 mod grpc;
 mod kubernetes_operator;
 mod leader;
