@@ -30,7 +30,7 @@ use Known::{Ends, NotRun, RunBy, Shorter};
 const EXHAUST: Known = Shorter("exhaust", "exhaust --states 2000");
 const FEW: Known = Shorter("run ", "run --runs 2 ");
 const HOLDS: Known = Ends(64, "does not fail");
-const CAMPAIGN: Known = RunBy("scripts/check", "\nstep \"the default campaign\" simulator\n");
+const CAMPAIGN: Known = RunBy("scripts/check", "    step \"the default campaign\" simulator\n");
 const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
 const PICTURE: Known = RunBy("sim/tests/campaign/picture.rs", "\"--svg\"");
 const REAL: Known = RunBy("sim/tests/real_engine/seeds.rs", "\"real\"");
