@@ -2,10 +2,8 @@
 
 use std::io;
 
-use tokio::runtime::Handle;
-
 use crate::logging::LIFE;
-use crate::runtime::NoRuntime;
+use crate::runtime::{Runtime as _, TokioRuntime};
 
 /// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers
 /// and service managers send. Listens from this call on, so that no signal is missed before it is
@@ -16,12 +14,10 @@ use crate::runtime::NoRuntime;
 /// Ctrl-C alone.
 ///
 /// # Errors
-/// If the operating system refuses to hand the signals over, or outside of a tokio runtime.
-///
-/// # Panics
-/// In a tokio runtime without I/O.
+/// If the operating system refuses to hand the signals over, or outside of a tokio runtime that has
+/// I/O and timers.
 pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    Handle::try_current().map_err(|_| io::Error::other(NoRuntime::Absent))?;
+    TokioRuntime.available().map_err(io::Error::other)?;
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -5,6 +5,7 @@
 //! nothing.
 
 pub(crate) mod files;
+mod problem;
 
 use std::fmt;
 use std::io;
@@ -14,11 +15,19 @@ use std::sync::Arc;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::WantsClientCert;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
-use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{self, ClientConfig, ConfigBuilder, RootCertStore};
+use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+
+pub(crate) use problem::Problem;
 
 use crate::runtime::Connection;
+
+/// Why TLS can't be set up: its text names the file or the part, what is wrong with it, and what to
+/// give instead.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TlsError(#[from] pub(crate) Problem);
 
 /// Which servers to trust, and the certificate to show them.
 ///
@@ -55,7 +64,7 @@ impl TlsConfig {
     /// # Errors
     /// If the system has none that can be read.
     pub fn system() -> Result<Self, TlsError> {
-        Self::of(Authorities::System)
+        Ok(Self::of(Authorities::System)?)
     }
 
     /// Trusts only these certificate authorities: one or more certificates in PEM.
@@ -63,7 +72,7 @@ impl TlsConfig {
     /// # Errors
     /// If the text has no certificate, or one that can't be read.
     pub fn with_ca(pem: impl AsRef<[u8]>) -> Result<Self, TlsError> {
-        Self::of(Authorities::Fixed(Arc::new(trusted(pem.as_ref())?)))
+        Ok(Self::of(Authorities::Fixed(Arc::new(trusted(pem.as_ref())?)))?)
     }
 
     /// The same from a file, which is read again for each connection.
@@ -71,7 +80,7 @@ impl TlsConfig {
     /// # Errors
     /// If the file can't be read, or as for [`with_ca`](Self::with_ca).
     pub fn with_ca_file(path: impl AsRef<Path>) -> Result<Self, TlsError> {
-        Self::of(Authorities::File(absolute(path.as_ref())))
+        Ok(Self::of(Authorities::File(absolute(path.as_ref())))?)
     }
 
     /// Shows this certificate (with its chain) to a server that asks for one; the key is its
@@ -86,7 +95,7 @@ impl TlsConfig {
     ) -> Result<Self, TlsError> {
         let chain = certificates("client", certificate.as_ref())?;
         self.own = Some(Own::Fixed(chain, Arc::new(private_key(key.as_ref())?)));
-        self.checked()
+        Ok(self.checked()?)
     }
 
     /// The same from files, which are read again for each connection.
@@ -100,7 +109,7 @@ impl TlsConfig {
     ) -> Result<Self, TlsError> {
         let (certificate, key) = (absolute(certificate.as_ref()), absolute(key.as_ref()));
         self.own = Some(Own::Files { certificate, key });
-        self.checked()
+        Ok(self.checked()?)
     }
 
     /// Expects the server's certificate to be for that name, instead of for the host that is
@@ -113,17 +122,17 @@ impl TlsConfig {
         Ok(self)
     }
 
-    fn of(authorities: Authorities) -> Result<Self, TlsError> {
+    fn of(authorities: Authorities) -> Result<Self, Problem> {
         Self { authorities, own: None, server_name: None }.checked()
     }
 
-    fn checked(self) -> Result<Self, TlsError> {
+    fn checked(self) -> Result<Self, Problem> {
         self.client()?;
         Ok(self)
     }
 
     /// The settings of the next connection.
-    fn client(&self) -> Result<ClientConfig, TlsError> {
+    fn client(&self) -> Result<ClientConfig, Problem> {
         let roots = match &self.authorities {
             Authorities::System => Arc::new(trusted_by_system()?),
             Authorities::Fixed(roots) => Arc::clone(roots),
@@ -139,7 +148,7 @@ impl TlsConfig {
                 let chain = in_file(certificate, |pem| certificates("client", pem))?;
                 let private = in_file(key, private_key)?;
                 let built = builder.with_client_auth_cert(chain, private);
-                built.map_err(|error| TlsError::within(key, error.into()))?
+                built.map_err(|error| Problem::within(key, error.into()))?
             }
         })
     }
@@ -182,20 +191,20 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// What a file has in it.
-fn in_file<T>(path: &Path, read: impl Fn(&[u8]) -> Result<T, TlsError>) -> Result<T, TlsError> {
+fn in_file<T>(path: &Path, read: impl Fn(&[u8]) -> Result<T, Problem>) -> Result<T, Problem> {
     let pem = files::read(path);
-    let pem = pem.map_err(|source| TlsError::File { path: path.display().to_string(), source })?;
-    read(&pem).map_err(|error| TlsError::within(path, error))
+    let pem = pem.map_err(|source| Problem::File { path: path.display().to_string(), source })?;
+    read(&pem).map_err(|error| Problem::within(path, error))
 }
 
-fn trusted_by_system() -> Result<RootCertStore, TlsError> {
+fn trusted_by_system() -> Result<RootCertStore, Problem> {
     let mut roots = RootCertStore::empty();
     // Some of a system's certificates may be broken; the others are enough.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() { Err(TlsError::NoSystemRoots) } else { Ok(roots) }
+    if roots.is_empty() { Err(Problem::NoSystemRoots) } else { Ok(roots) }
 }
 
-fn trusted(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+fn trusted(pem: &[u8]) -> Result<RootCertStore, Problem> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("CA", pem)? {
         roots.add(certificate)?;
@@ -203,14 +212,13 @@ fn trusted(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|source| TlsError::Pem { what: "client key", source })
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|source| Problem::Pem { what: "client key", source })
 }
 
 fn builder(
     roots: &Arc<RootCertStore>,
-) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, TlsError> {
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Problem> {
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(Arc::clone(roots)))
@@ -221,91 +229,14 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn server_name(name: String) -> Result<ServerName<'static>, TlsError> {
-    ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName { name })
+fn server_name(name: String) -> Result<ServerName<'static>, Problem> {
+    ServerName::try_from(name.clone()).map_err(|_| Problem::ServerName { name })
 }
 
-fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Problem> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let found = found.map_err(|source| TlsError::Pem { what, source })?;
-    if found.is_empty() { Err(TlsError::NoCertificate { what }) } else { Ok(found) }
-}
-
-/// Why TLS can't be set up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TlsError {
-    /// The system has no certificate authorities.
-    #[error(
-        "the system has no certificate authorities: install the package ca-certificates, or name a file with your own"
-    )]
-    NoSystemRoots,
-    /// No certificate in a text that should have one.
-    #[error("the {what} PEM has no certificate: one begins with -----BEGIN CERTIFICATE-----")]
-    NoCertificate {
-        /// Whose.
-        what: &'static str,
-    },
-    /// Not PEM.
-    #[error(
-        "the {what} PEM can't be read: give text of one or more parts such as -----BEGIN CERTIFICATE----- or \
-         -----BEGIN PRIVATE KEY-----"
-    )]
-    Pem {
-        /// Whose.
-        what: &'static str,
-        /// Why.
-        #[source]
-        source: PemError,
-    },
-    /// A file can't be read.
-    #[error("the file {path:?} can't be read ({source}): name one that this process may read")]
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// A file has something in it that can't be used.
-    #[error("the file {path:?} can't be used: {why}")]
-    InFile {
-        /// Which.
-        path: String,
-        /// Why.
-        #[source]
-        why: Box<TlsError>,
-    },
-    /// Neither a DNS name nor an address.
-    #[error(
-        "the server name {name:?} is neither a DNS name nor an address: give one, such as db.example.org"
-    )]
-    ServerName {
-        /// What was given.
-        name: String,
-    },
-    /// rustls refuses a certificate or a key.
-    #[error(
-        "a certificate or key is refused ({0}): give a valid certificate, and the key that belongs to it"
-    )]
-    Refused(#[from] rustls::Error),
-}
-
-impl TlsError {
-    fn within(path: &Path, why: Self) -> Self {
-        Self::InFile { path: path.display().to_string(), why: Box::new(why) }
-    }
-
-    /// The same without the name of a file, which in a broken URL may be a part of a password. The
-    /// error of the system if a file can't be read.
-    #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-    pub(crate) fn without_path(self) -> Result<Self, io::Error> {
-        match self {
-            Self::File { source, .. } => Err(source),
-            Self::InFile { why, .. } => Ok(*why),
-            other => Ok(other),
-        }
-    }
+    let found = found.map_err(|source| Problem::Pem { what, source })?;
+    if found.is_empty() { Err(Problem::NoCertificate { what }) } else { Ok(found) }
 }
 
 #[cfg(test)]

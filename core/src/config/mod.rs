@@ -264,6 +264,7 @@ impl Config {
 
     /// The longest random delay before a waiting candidate asks for a lease that it has watched for
     /// long enough.
+    #[doc(hidden)]
     pub fn takeover_jitter(&self) -> Duration {
         (self.ttl() / 1_000).min(Duration::from_millis(5))
     }

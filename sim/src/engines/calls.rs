@@ -92,7 +92,7 @@ pub(crate) mod of_driver {
 
     /// An answer.
     pub(crate) fn answered(reply: &Reply) -> Answer {
-        reply.for_machine().map_or(Answer::Other, super::answered)
+        reply.to_contract().map_or(Answer::Other, super::answered)
     }
 
     /// A candidate's event; `None` if it is one that traces do not have. `when` is the true time at

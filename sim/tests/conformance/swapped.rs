@@ -211,7 +211,7 @@ async fn a_value_begins_empty() {
 #[tokio::test]
 async fn what_was_written_last_refuses_nothing() {
     let values = Values::new();
-    let [one, other] = [(), ()].map(|()| CasStore::trusting_empty_stores(values.clone()));
+    let [one, other] = [(), ()].map(|()| CasStore::new(values.clone()).trust_empty_store(true));
     let key = Key::new("job").unwrap();
     let first = granted(&one, acquire(1, None)).await;
     let holder = HolderId::from_bits(1);
@@ -237,7 +237,7 @@ async fn trips(store: &CasStore<Values>, request: Request) -> (usize, Reply) {
 #[tokio::test]
 async fn a_handover_takes_few_trips() {
     let values = Values::new();
-    let [leader, other] = [(), ()].map(|()| CasStore::trusting_empty_stores(values.clone()));
+    let [leader, other] = [(), ()].map(|()| CasStore::new(values.clone()).trust_empty_store(true));
     let token = granted(&leader, acquire(1, None)).await;
     let renew = |number| {
         let (holder, number) = (HolderId::from_bits(1), RequestId::new(number).unwrap());

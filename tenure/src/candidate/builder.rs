@@ -163,16 +163,16 @@ impl CandidateBuilder {
         self
     }
 
-    /// Continues to lead, and to campaign, when work of
+    /// Whether it continues to lead, and to campaign, when work of
     /// [`run_while_leader`](Candidate::run_while_leader), [`run_until`](Candidate::run_until) or
-    /// their `try_` forms panics or is dropped. Default: the candidate resigns or gives its
+    /// their `try_` forms panics or is dropped. Default: no, the candidate resigns or gives its
     /// campaign up, and campaigns again once such work is offered again and the hold-off is over,
     /// because a leader without work keeps all others from doing it.
     ///
     /// Errors of [`try_run_while_leader`](Candidate::try_run_while_leader) resign the lead
     /// nevertheless.
-    pub fn keep_lead_without_work(mut self) -> Self {
-        self.keeps_lead_without_work = true;
+    pub fn keep_lead_without_work(mut self, keep: bool) -> Self {
+        self.keeps_lead_without_work = keep;
         self
     }
 

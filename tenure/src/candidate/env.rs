@@ -1,13 +1,14 @@
 //! A candidate from environment variables.
 
 use std::ffi::OsString;
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use super::{Candidate, CandidateBuilder};
 use crate::settings::values::{duration, parsed};
-use crate::settings::{Given, Row, Setting, Variables};
+use crate::settings::{Fault, Given, Row, Setting, Variables};
 use crate::store::AnyStore;
-use crate::{Config, ConfigBuilder, ConfigError, Remedy, SettingError};
+use crate::{Config, ConfigBuilder, ConfigError, Remedy, RenewErrorPolicy, SettingError};
 
 const PREFIXES: &[&str] = &["TENURE_"];
 
@@ -36,6 +37,25 @@ const DRIFT: Setting<u32> = Setting::only_variable("DRIFT_PPM", parsed)
     .must("a whole number of parts per million", "10000")
     .default("10000")
     .about("the drift bound of clocks");
+const LEAST_RETRY: Setting<Duration> = of_time("LEAST_RETRY", "100ms")
+    .default("100ms, less for short leases")
+    .about("the longest random delay before another attempt after one failure");
+const LARGEST_RETRY: Setting<Duration> = of_time("LARGEST_RETRY", "1s")
+    .default("1s, less for short leases")
+    .about("the same after many failures in a row");
+const LOOK_EVERY: Setting<NonZeroU8> = Setting::only_variable("LOOK_EVERY", parsed)
+    .must("a number from 1 to 255", "3")
+    .default("1")
+    .about("at which of a leader's renewals a waiting candidate looks");
+const ON_RENEW_ERROR: Setting<RenewErrorPolicy> =
+    Setting::only_variable("ON_RENEW_ERROR", |text| match text {
+        "keep-until-expiry" => Ok(RenewErrorPolicy::KeepUntilExpiry),
+        "step-down" => Ok(RenewErrorPolicy::StepDown),
+        _ => Err(Fault::Must),
+    })
+    .must("keep-until-expiry or step-down", "step-down")
+    .default("`keep-until-expiry`")
+    .about("what a leader does when it does not know whether it renewed");
 
 /// How a time is set.
 type Set = fn(ConfigBuilder, Duration) -> ConfigBuilder;
@@ -91,7 +111,9 @@ const fn of_time(variable: &'static str, example: &'static str) -> Setting<Durat
 pub(crate) fn rows() -> Vec<&'static Row> {
     let others = [&KEY.row, &NAME.row, &METADATA.row, &HOLD_OFF.row, &TTL.row];
     let times = TIMES.iter().map(|(setting, _)| &setting.row);
-    others.into_iter().chain(times).chain([&DRIFT.row]).collect()
+    let rest =
+        [&DRIFT.row, &LEAST_RETRY.row, &LARGEST_RETRY.row, &LOOK_EVERY.row, &ON_RENEW_ERROR.row];
+    others.into_iter().chain(times).chain(rest).collect()
 }
 
 /// The names of all variables of tenure's own that are read: for the command `tenure doctor`, which
@@ -195,6 +217,15 @@ fn config(given: &mut Given) -> Result<Option<Config>, SettingError> {
     }
     if let Some(ppm) = given.take(&DRIFT)? {
         (builder, is_set) = (builder.drift_ppm(ppm), true);
+    }
+    if let Some((least, most)) = given.both(&LEAST_RETRY, &LARGEST_RETRY)? {
+        (builder, is_set) = (builder.retry(least, most), true);
+    }
+    if let Some(renewals) = given.take(&LOOK_EVERY)? {
+        (builder, is_set) = (builder.look_every(renewals), true);
+    }
+    if let Some(policy) = given.take(&ON_RENEW_ERROR)? {
+        (builder, is_set) = (builder.on_renew_error(policy), true);
     }
     match builder.build() {
         Ok(config) => Ok(is_set.then_some(config)),

@@ -105,7 +105,8 @@ impl Candidate {
     }
 
     /// Runs `work` if this candidate leads now; `None` if it does not, or if the tenure ended
-    /// before the work did.
+    /// before the work did. A panic, or a drop of the future, ends the work alone: the candidate
+    /// leads on.
     pub async fn run_if_leader<T, F: Future<Output = T>>(
         &self,
         work: impl FnOnce(Tenure) -> F,

@@ -265,7 +265,7 @@ impl Election {
                 self.lane = Lane::Usual;
                 let key = &self.shared.key;
                 tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
-                let reply = answer.for_machine();
+                let reply = answer.to_contract();
                 if reply.is_some() {
                     self.answered(answer, now);
                 } else {

@@ -179,8 +179,8 @@ impl Class {
 
     /// Shows counters that have counted nothing yet: to a query for its increase, a counter that
     /// appears with its first value looks as if nothing had happened.
-    pub(super) fn show_counters(&self, with_leader_names: bool) {
-        let aliases = if with_leader_names { self.leader_names.as_slice() } else { &[] };
+    pub(super) fn show_counters(&self, leader_names: bool) {
+        let aliases = if leader_names { self.leader_names.as_slice() } else { &[] };
         let plain = [
             &self.elected,
             &self.renewals,

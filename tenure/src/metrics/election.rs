@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Names;
 use super::class::{Class, Outcome, count, record};
 use crate::store::{Reply, StoreError};
 use crate::{Instant, StepDownReason};
@@ -12,9 +11,10 @@ use crate::{Instant, StepDownReason};
 const LATE: f64 = 1.0 / 3.0;
 
 /// The metrics of one candidate, which takes part in an election until this is dropped.
+#[expect(clippy::struct_excessive_bools, reason = "a switch, and gauges of their own")]
 pub(crate) struct ElectionMetrics {
     class: Arc<Class>,
-    names: Names,
+    leader_names: bool,
     // What it adds to the gauges now.
     leading: bool,
     without_store: bool,
@@ -22,17 +22,17 @@ pub(crate) struct ElectionMetrics {
 }
 
 impl ElectionMetrics {
-    pub(super) fn new(class: Arc<Class>, names: Names) -> Self {
+    pub(super) fn new(class: Arc<Class>, leader_names: bool) -> Self {
         let mut is_first = false;
         class.change(|class| {
             is_first = class.candidates == 0;
             class.candidates += 1;
         });
         if is_first {
-            class.show_counters(names == Names::TenureAndLeader);
+            class.show_counters(leader_names);
         }
         let (leading, without_store, watching) = (false, false, false);
-        Self { class, names, leading, without_store, watching }
+        Self { class, leader_names, leading, without_store, watching }
     }
 
     pub(crate) fn elected(&mut self) {
@@ -133,9 +133,8 @@ impl ElectionMetrics {
 
     /// Counts the alias at that place of the table, where aliases are counted.
     fn alias(&self, place: usize) {
-        match self.names {
-            Names::Tenure => {}
-            Names::TenureAndLeader => count(&self.class.leader_names[place]),
+        if self.leader_names {
+            count(&self.class.leader_names[place]);
         }
     }
 }

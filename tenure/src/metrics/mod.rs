@@ -45,15 +45,7 @@ use crate::store::Key;
 #[derive(Clone, Default)]
 pub struct Metrics {
     key_class: Option<Arc<KeyClass>>,
-    names: Names,
-}
-
-/// Under which names events are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Names {
-    #[default]
-    Tenure,
-    TenureAndLeader,
+    leader_names: bool,
 }
 
 type KeyClass = dyn Fn(&Key) -> String + Send + Sync;
@@ -75,12 +67,12 @@ impl Metrics {
         self
     }
 
-    /// Also counts under the four names that other libraries have used, for dashboards that exist:
+    /// Whether to count also under the four names that other libraries have used, for dashboards that exist:
     /// `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and
-    /// `leader_renewal_failures_total`, each with the single label `key_class`.
+    /// `leader_renewal_failures_total`, each with the single label `key_class`. Default: no.
     #[must_use]
-    pub fn with_leader_names(mut self) -> Self {
-        self.names = Names::TenureAndLeader;
+    pub fn leader_names(mut self, count: bool) -> Self {
+        self.leader_names = count;
         self
     }
 
@@ -90,7 +82,7 @@ impl Metrics {
             Some(mapping) => class::of(&mapping(key)),
             None => class::of(key.class()),
         };
-        ElectionMetrics::new(class, self.names)
+        ElectionMetrics::new(class, self.leader_names)
     }
 }
 
@@ -98,7 +90,7 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics")
             .field("maps_keys", &self.key_class.is_some())
-            .field("names", &self.names)
+            .field("leader_names", &self.leader_names)
             .finish()
     }
 }

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{self, CertificateError};
 
 use super::{StoreError, StoreErrorKind};
 #[cfg(any(feature = "etcd", feature = "kubernetes"))]
-use crate::tls::TlsError;
+use crate::tls;
 
 /// The server has shown a certificate that has expired, so the client has ended the connection. It
 /// is the source of a [`StoreError`] of the kind [`Tls`](StoreErrorKind::Tls).
@@ -71,7 +71,7 @@ impl StoreError {
     /// The error of a connection that could not be encrypted; `None` if TLS is not the cause.
     #[cfg(any(feature = "etcd", feature = "kubernetes"))]
     pub(super) fn about_tls(error: &(dyn Error + 'static)) -> Option<Self> {
-        if let Some(error) = cause::<TlsError>(error) {
+        if let Some(error) = cause::<tls::Problem>(error) {
             return Some(Self::showing(StoreErrorKind::Tls, error));
         }
         let error = cause::<rustls::Error>(error)?;

@@ -4,7 +4,7 @@ use super::Secret;
 use super::credentials::{self, CredentialsError, Login};
 use crate::settings::values::{of_bytes, one_host, parsed, port};
 use crate::settings::{Fault, Given, Row, Setting, SettingError};
-use crate::tls::{TlsConfig, TlsError, files};
+use crate::tls::{Problem, TlsConfig, TlsError, files};
 
 pub(crate) const HOST: Setting<String> = Setting::part("host", one_host)
     .variable("HOST")
@@ -145,8 +145,8 @@ impl TlsSettings {
 impl From<TlsError> for Fault {
     /// Without the names of files and servers, which are the setting's value.
     fn from(error: TlsError) -> Self {
-        match error {
-            TlsError::ServerName { .. } => Self::Must,
+        match error.0 {
+            Problem::ServerName { .. } => Self::Must,
             error => match error.without_path() {
                 Ok(error) => Self::because(format!("TLS can't be set up: {error}")),
                 Err(source) => unreadable(&source),

@@ -107,6 +107,7 @@ impl Profile {
 /// A name is too short or too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has {length} bytes; it must have {least} to {most}")]
+#[non_exhaustive]
 pub struct LimitError {
     /// Which name.
     pub what: &'static str,

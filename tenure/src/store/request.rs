@@ -273,8 +273,8 @@ impl Reply {
         }
     }
 
-    /// The reply for the state machine; `None` for replies to requests that it never makes.
-    pub fn for_machine(&self) -> Option<tenure_core::Reply> {
+    /// The reply of the contract, if it is one: without what is shown to people.
+    pub fn to_contract(&self) -> Option<tenure_core::Reply> {
         Some(match self {
             Self::Granted { token } => tenure_core::Reply::Granted { token: *token },
             Self::Not(shown) => tenure_core::Reply::Not(shown.sight),

@@ -33,7 +33,7 @@ impl Process {
         let (clock, store) = (Clock::new(), store.clone());
         let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
         let builder = elections.candidate("job").config(long()).hold_off(HOLD_OFF);
-        let builder = if keeps_lead { builder.keep_lead_without_work() } else { builder };
+        let builder = builder.keep_lead_without_work(keeps_lead);
         Self { clock, store, candidate: builder.start().unwrap() }
     }
 

@@ -106,6 +106,10 @@ fn what_needs_a_runtime_says_so() {
     assert!(matches!(elections.observe("job"), Err(StartError::NoRuntime(_))));
     let signal = tenure::shutdown_signal().map(drop).unwrap_err();
     assert!(signal.to_string().starts_with("no tokio runtime here"), "{signal}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _inside = runtime.enter();
+    let signal = tenure::shutdown_signal().map(drop).unwrap_err();
+    assert!(signal.to_string().starts_with("this tokio runtime has no I/O"), "{signal}");
 }
 
 #[tokio::test]

@@ -130,7 +130,7 @@ async fn panicked_work_resigns() {
 #[tokio::test]
 async fn lead_is_kept_without_work_on_request() {
     let builder = Candidate::builder(Memory::new(), "job").config(quick());
-    let candidate = builder.keep_lead_without_work().start().unwrap();
+    let candidate = builder.keep_lead_without_work(true).start().unwrap();
     let tenure = soon(candidate.elected()).await.unwrap();
     drop(Box::pin(candidate.run_while_leader(|_| std::future::pending::<()>())));
     let work = candidate.run_while_leader(|_| std::future::pending::<()>());

@@ -72,7 +72,7 @@ async fn all_that_is_reported_is_listed() {
 async fn everything_happens(kept: &Kept) {
     let is_reported = |name: &str| kept.value(name, "all") > Some(0.0);
     let store = Remote::default();
-    let elections = Elections::new(store.clone()).metrics(Metrics::new().with_leader_names());
+    let elections = Elections::new(store.clone()).metrics(Metrics::new().leader_names(true));
     let leader = elections.candidate("all").config(config(2_000)).start().unwrap();
     leader.on_elected(async |_| panic!("on purpose"));
     soon(leader.elected()).await.unwrap();

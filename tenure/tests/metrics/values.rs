@@ -120,7 +120,7 @@ async fn aliases_count_the_same() {
     let _guard = set_default_local_recorder(&kept);
     let store = Remote::default();
     let builder = Candidate::builder(store.clone(), "alias").config(config(2_000));
-    let leader = builder.metrics(Metrics::new().with_leader_names()).start().unwrap();
+    let leader = builder.metrics(Metrics::new().leader_names(true)).start().unwrap();
     let plain = start(&store, "plain", config(2_000));
     soon(leader.elected()).await.unwrap();
     soon(plain.elected()).await.unwrap();

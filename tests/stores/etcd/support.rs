@@ -17,8 +17,7 @@ pub(crate) fn server() -> EtcdServer {
 
 /// Members at those ports of this machine that are started as [`FAST`].
 pub(crate) fn local(ports: &[u16]) -> EtcdConfig {
-    let first = EtcdConfig::new("127.0.0.1", ports[0]);
-    let all = ports[1..].iter().fold(first, |config, &port| config.endpoint("127.0.0.1", port));
+    let all = EtcdConfig::cluster(ports.iter().map(|&port| ("127.0.0.1", port))).unwrap();
     all.election_timeout(Duration::from_millis(200)).unwrap()
 }
 

@@ -9,6 +9,7 @@ fn built(variables: &[(&str, &str)]) -> Result<CandidateBuilder, SettingError> {
 
 const MEMORY: (&str, &str) = ("TENURE_STORE", "memory:");
 const KEY: (&str, &str) = ("TENURE_KEY", "job");
+const LEAST: (&str, &str) = ("TENURE_LEAST_RETRY", "100ms");
 
 #[test]
 fn every_variable_is_read() {
@@ -26,6 +27,10 @@ fn every_variable_is_read() {
         ("TENURE_DRAIN_BOUND", "8s"),
         ("TENURE_QUARANTINE", "1h"),
         ("TENURE_DRIFT_PPM", "500"),
+        ("TENURE_LEAST_RETRY", "50ms"),
+        ("TENURE_LARGEST_RETRY", "500ms"),
+        ("TENURE_LOOK_EVERY", "3"),
+        ("TENURE_ON_RENEW_ERROR", "step-down"),
     ])
     .unwrap();
     let secs = Duration::from_secs;
@@ -36,7 +41,10 @@ fn every_variable_is_read() {
         .poll_bound(secs(20))
         .drain_bound(secs(8))
         .quarantine(secs(3_600))
-        .drift_ppm(500);
+        .drift_ppm(500)
+        .retry(Duration::from_millis(50), Duration::from_millis(500))
+        .look_every(NonZeroU8::new(3).unwrap())
+        .on_renew_error(RenewErrorPolicy::StepDown);
     assert_eq!(builder.config, expected.build().unwrap());
     assert_eq!((&*builder.key, builder.name.as_deref()), ("job", Some("worker-7")));
     assert_eq!(&builder.metadata[..], b"10.0.0.7:8080");
@@ -51,6 +59,14 @@ fn one_of_the_bounds_of_stopping_is_set() {
     assert_eq!(
         built(&[MEMORY, KEY, stop, drain]).unwrap_err().to_string(),
         "TENURE_DRAIN_BOUND is \"8s\": TENURE_LONGEST_STOP is set too; leave one of them out"
+    );
+}
+
+#[test]
+fn both_bounds_of_the_retry_are_set() {
+    assert_eq!(
+        built(&[MEMORY, KEY, LEAST]).unwrap_err().to_string(),
+        "TENURE_LARGEST_RETRY is missing: TENURE_LEAST_RETRY needs it; set both, or neither"
     );
 }
 
@@ -130,6 +146,9 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (&[MEMORY, KEY, ("TENURE_DRAIN_BOUND", "2")], "TENURE_DRAIN_BOUND=15s"),
         (&[MEMORY, KEY, ("TENURE_QUARANTINE", "2")], "TENURE_QUARANTINE=15s"),
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")], "TENURE_DRIFT_PPM=10000"),
+        (&[MEMORY, KEY, ("TENURE_LOOK_EVERY", "0")], "TENURE_LOOK_EVERY=3"),
+        (&[MEMORY, KEY, ("TENURE_ON_RENEW_ERROR", "stop")], "TENURE_ON_RENEW_ERROR=step-down"),
+        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "1")], "TENURE_LARGEST_RETRY=1s"),
         // Each is a value by itself, and contradicts its bounds or the others.
         (&[MEMORY, KEY, ("TENURE_TTL", "5ms")], "TENURE_TTL=15000ms"),
         (&[MEMORY, KEY, ("TENURE_TTL", "48h")], "TENURE_TTL=15000ms"),
@@ -141,6 +160,8 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (&[MEMORY, KEY, ("TENURE_QUARANTINE", "1s")], "TENURE_QUARANTINE=15000ms"),
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "0")], "TENURE_DRIFT_PPM=10000"),
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "150000")], "TENURE_RENEW_INTERVAL=2086ms"),
+        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "10ms")], "TENURE_LEAST_RETRY=1ms"),
+        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "9s")], "TENURE_LARGEST_RETRY=1233ms"),
     ];
     for (variables, remedy) in cases {
         assert_eq!(mended(variables), *remedy, "{variables:?}");

@@ -16,6 +16,7 @@ use futures_core::Stream;
 
 use super::{Key, StoreError, StoreTraits, Watched};
 
+#[doc(hidden)]
 pub use election::{Election, Tenant};
 pub use store::CasStore;
 

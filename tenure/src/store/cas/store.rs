@@ -21,11 +21,13 @@ use crate::store::{
 /// Each election has a past of its own: one that was never used is watched for a quarantine, once.
 /// Tokens and hints follow the wall clock of the process that asks. Messages and purges are not
 /// supported.
-pub struct CasStore<C: Cas>(Arc<Inner<C>>);
+pub struct CasStore<C: Cas> {
+    inner: Arc<Inner<C>>,
+    trust_empty_store: bool,
+}
 
 struct Inner<C: Cas> {
     backend: C,
-    trust_empty_store: bool,
     /// The values that tenures of this process have written, and those of others that hint at a
     /// lease: what follows need not read them.
     last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
@@ -40,36 +42,35 @@ impl<C: Cas> Inner<C> {
 
 impl<C: Cas> Clone for CasStore<C> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { inner: Arc::clone(&self.inner), ..*self }
     }
 }
 
 impl<C: Cas> fmt::Debug for CasStore<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CasStore").field(&self.0.backend.traits().name).finish()
+        f.debug_tuple("CasStore").field(&self.inner.backend.traits().name).finish()
     }
 }
 
 impl<C: Cas> CasStore<C> {
     /// The store over that backend.
     pub fn new(backend: C) -> Self {
-        Self::over(backend, false)
+        let inner = Arc::new(Inner { backend, last: Mutex::default() });
+        Self { inner, trust_empty_store: false }
     }
 
-    /// The same, which takes a value that does not exist for one that never did, so that no
-    /// candidate waits before the first lease of an election. For tests and throw-away servers
-    /// only: it gives up promise G6 for a loss of the value.
-    pub fn trusting_empty_stores(backend: C) -> Self {
-        Self::over(backend, true)
-    }
-
-    fn over(backend: C, trust_empty_store: bool) -> Self {
-        Self(Arc::new(Inner { backend, trust_empty_store, last: Mutex::default() }))
+    /// Whether a value that does not exist counts as one that never did, so that no candidate waits
+    /// before the first lease of an election. For tests and throw-away servers only: it gives up
+    /// promise G6 for a loss of the value. Default: no.
+    #[must_use]
+    pub fn trust_empty_store(mut self, trust: bool) -> Self {
+        self.trust_empty_store = trust;
+        self
     }
 
     /// The backend.
     pub fn backend(&self) -> &C {
-        &self.0.backend
+        &self.inner.backend
     }
 
     /// What a request may begin with that changes the value, or is decided anew by what the backend
@@ -86,13 +87,13 @@ impl<C: Cas> CasStore<C> {
             | Request::Describe { .. }
             | Request::Notify { .. } => false,
         };
-        begins.then(|| self.0.last().remove(key)).flatten()
+        begins.then(|| self.inner.last().remove(key)).flatten()
     }
 
     /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it
     /// may not: candidates ask for the lead, so that the value is another one by then.
     fn note(&self, key: &Key, reply: &Reply, after: &Election, swapped: Versioned<C::Version>) {
-        let mut last = self.0.last();
+        let mut last = self.inner.last();
         let is_own = matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. });
         if is_own && !after.is_wished_elsewhere() {
             last.insert(key.clone(), swapped);
@@ -111,7 +112,7 @@ impl<C: Cas> CasStore<C> {
         let now = now();
         if let Some(asked) = request.to_contract() {
             let (fresh, first) = (fresh()?, true);
-            let trust_empty_store = self.0.trust_empty_store;
+            let trust_empty_store = self.trust_empty_store;
             let at = Moment { now, identity, fresh, first, trust_empty_store };
             let reply = election.apply(at, asked, request);
             let profile = || election.tenant.as_ref().map(|tenant| tenant.profile.clone());
@@ -140,7 +141,7 @@ impl<C: Cas> CasStore<C> {
 
 impl<C: Cas> Store for CasStore<C> {
     fn traits(&self) -> StoreTraits {
-        let traits = self.0.backend.traits();
+        let traits = self.inner.backend.traits();
         StoreTraits { round_trips: 2, messages: false, past_per_election: true, ..traits }
     }
 
@@ -151,7 +152,7 @@ impl<C: Cas> Store for CasStore<C> {
             let is_known = known.is_some();
             let found = match known.take() {
                 Some(last) => Some(last),
-                None => self.0.backend.get(key).await?,
+                None => self.inner.backend.get(key).await?,
             };
             let version = found.as_ref().map(|found| &found.version);
             if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
@@ -171,14 +172,14 @@ impl<C: Cas> Store for CasStore<C> {
                 if let Some(found) = found
                     && election.is_wished_elsewhere()
                 {
-                    self.0.last().insert(key.clone(), found);
+                    self.inner.last().insert(key.clone(), found);
                 }
                 return Ok(reply);
             }
             // A late duplicate of the request that creates a value can't repeat a stamp.
             let is_new = found.is_none();
             let value = if is_new { Election::beginning(fresh()?) } else { after.write() };
-            let swapped = self.0.backend.swap(key, version, value.clone()).await?;
+            let swapped = self.inner.backend.swap(key, version, value.clone()).await?;
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
@@ -193,13 +194,13 @@ impl<C: Cas> Store for CasStore<C> {
     }
 
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
-        self.0.backend.keys().await
+        self.inner.backend.keys().await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
-        let store = Arc::clone(&self.0);
+        let store = Arc::clone(&self.inner);
         let mut wishes = BTreeMap::new();
-        self.0.backend.watch(watched).filter_map(move |change| {
+        self.inner.backend.watch(watched).filter_map(move |change| {
             let is_hint = change.is_hint(&mut wishes);
             if let (Some(found), true) = (change.found, is_hint) {
                 store.last().insert(change.key.clone(), found);

@@ -5,13 +5,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::SettingError;
-use crate::settings::values::of_bytes;
+use crate::settings::values::{hosts, of_bytes};
 use crate::settings::{Fault, Setting};
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{CredentialsProvider, Key, Secret};
 use crate::tls::TlsConfig;
 
+pub(super) const ENDPOINTS: Setting<Vec<(String, Option<u16>)>> =
+    Setting::part("list of hosts", hosts)
+        .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:2379")
+        .default("required")
+        .about("the members of the cluster; their port is 2379 without one of their own");
 pub(super) const PREFIX: Setting<String> = Setting::part("prefix", prefix)
     .must(
         "1 to 128 bytes, with no part between slashes that is empty, leader or record",
@@ -32,10 +37,8 @@ pub(super) const ELECTION_TIMEOUT: Setting<Duration> = Setting::parameter("elect
 /// ```
 /// use tenure::store::etcd::EtcdConfig;
 ///
-/// let config = EtcdConfig::new("10.0.0.1", 2379)
-///     .endpoint("10.0.0.2", 2379)
-///     .endpoint("10.0.0.3", 2379)
-///     .prefix("billing")?;
+/// let members = [("10.0.0.1", 2379), ("10.0.0.2", 2379), ("10.0.0.3", 2379)];
+/// let config = EtcdConfig::cluster(members)?.prefix("billing")?;
 /// # Ok::<(), tenure::SettingError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -52,9 +55,24 @@ pub struct EtcdConfig {
 }
 
 impl EtcdConfig {
-    /// A cluster with that member, without credentials and encryption, with the prefix `tenure`.
+    /// A cluster of that member, without credentials and encryption, with the prefix `tenure`.
     pub fn new(host: impl AsRef<str>, port: u16) -> Self {
         Self::at([(host, port)])
+    }
+
+    /// A cluster with these members, hosts and ports. One of them is used at a time, and another
+    /// one once that fails.
+    ///
+    /// # Errors
+    /// If no member is listed.
+    pub fn cluster<H: AsRef<str>>(
+        members: impl IntoIterator<Item = (H, u16)>,
+    ) -> Result<Self, SettingError> {
+        let config = Self::at(members);
+        if config.endpoints.is_empty() {
+            return Err(ENDPOINTS.row.refuse("", Fault::Must));
+        }
+        Ok(config)
     }
 
     pub(super) fn at(endpoints: impl IntoIterator<Item = (impl AsRef<str>, u16)>) -> Self {
@@ -68,12 +86,6 @@ impl EtcdConfig {
             election_timeout: Duration::from_secs(1),
             trust_empty_store: false,
         }
-    }
-
-    /// Adds another member. One of them is used at a time; another one once that fails.
-    pub fn endpoint(mut self, host: impl AsRef<str>, port: u16) -> Self {
-        self.endpoints.push(endpoint(host.as_ref(), port));
-        self
     }
 
     /// Sets the name and the password of a user.
@@ -247,6 +259,12 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_has_a_member() {
+        let refused = EtcdConfig::cluster(<[(&str, u16); 0]>::default()).unwrap_err().to_string();
+        assert!(refused.starts_with("list of hosts is \"\": it must be hosts"), "{refused}");
+    }
+
+    #[test]
     fn prefixes_never_overlap() {
         for prefix in ["", "/a", "a/", "a//b", "a/leader", "record/b", "leader", &"p".repeat(129)] {
             EtcdConfig::new("h", 1).prefix(prefix).unwrap_err();
@@ -260,8 +278,8 @@ mod tests {
     #[test]
     fn unencrypted_passwords_to_other_hosts_are_found() {
         let at = |host| {
-            EtcdConfig::new("127.0.0.1", 1)
-                .endpoint(host, 2379)
+            EtcdConfig::cluster([("127.0.0.1", 1), (host, 2379)])
+                .unwrap()
                 .credentials("worker", Secret::new("hush"))
         };
         for here in ["localhost", "LOCALHOST", "127.0.0.9", "::1", "[::1]", "::ffff:127.0.0.1"] {

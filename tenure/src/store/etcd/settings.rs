@@ -1,17 +1,13 @@
 //! A configuration from a URL.
 
-use super::config::{ELECTION_TIMEOUT, EtcdConfig, PREFIX};
+use super::config::{ELECTION_TIMEOUT, ENDPOINTS, EtcdConfig, PREFIX};
 use crate::SettingError;
-use crate::settings::values::{flag, hosts};
+use crate::settings::values::flag;
 use crate::settings::{Configured, Given, Hosts, Path, Scheme, Setting, Table};
 use crate::store::common::{
     CA, CERT, KEY, LoginSettings, PASSWORD, PASSWORD_FILE, SERVER_NAME, TlsSettings, USER,
 };
 
-const ENDPOINTS: Setting<Vec<(String, Option<u16>)>> = Setting::part("list of hosts", hosts)
-    .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:2379")
-    .default("required")
-    .about("the members of the cluster; their port is 2379 without one of their own");
 const TLS: Setting<bool> = Setting::part("tls", flag)
     .with("etcds")
     .default("off")

@@ -57,7 +57,7 @@ impl Kubernetes {
     pub fn new(config: KubernetesConfig) -> Self {
         let trusts = config.trust_empty_store;
         let leases = Leases::new(config);
-        Self(if trusts { CasStore::trusting_empty_stores(leases) } else { CasStore::new(leases) })
+        Self(CasStore::new(leases).trust_empty_store(trusts))
     }
 }
 

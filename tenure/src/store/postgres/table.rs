@@ -53,6 +53,7 @@ pub struct LeaseTable {
 
 impl LeaseTable {
     /// The version of the table and its functions that this store knows.
+    #[doc(hidden)]
     pub const VERSION: i32 = 2;
 
     /// Checks names, which may be any that PostgreSQL takes in quotes.

@@ -27,6 +27,10 @@ pub(super) const PRIMARY: Setting<String> = Setting::part("primary", parsed)
 pub(super) const NODES: Setting<Listed> = Setting::part("list of nodes", hosts)
     .must("hosts separated by commas, each with a port or none", "10.0.0.1,10.0.0.2:6379")
     .about("in place of a server: the nodes of a cluster, at least all primaries; their port is 6379 without one of their own");
+pub(super) const DATABASE: Setting<u8> = Setting::part("database", parsed)
+    .must("a number from 0 to 255", "0")
+    .default("0")
+    .about("the database; a cluster has no other than 0");
 pub(super) const PREFIX: Setting<String> =
     Setting::parameter("prefix", |text| name_without::<128>(text, &['{', '}']))
         .variable("PREFIX")
@@ -205,6 +209,25 @@ impl RedisConfig {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, SettingError> {
         self.prefix = PREFIX.check(&prefix.into())?;
         Ok(self)
+    }
+
+    /// Sets the number of the database. Default: 0.
+    ///
+    /// # Errors
+    /// If it is another one and this is a cluster, which has no others.
+    pub fn database(mut self, database: u8) -> Result<Self, SettingError> {
+        let chosen = self.choose_database(database);
+        let refused = |why| DATABASE.row.refuse(&database.to_string(), Fault::because(why));
+        chosen.map_err(refused)?;
+        Ok(self)
+    }
+
+    pub(super) fn choose_database(&mut self, database: u8) -> Result<(), &'static str> {
+        if database > 0 && matches!(self.servers, Servers::Cluster { .. }) {
+            return Err("a cluster has no database but 0");
+        }
+        self.database = database;
+        Ok(())
     }
 
     /// Whether each answer waits for replicas.

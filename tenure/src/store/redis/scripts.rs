@@ -16,7 +16,7 @@ macro_rules! script {
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what
 /// an operator may want to read.
-pub const SCRIPTS: [(&str, &str); 10] = [
+pub const SCRIPTS: &[(&str, &str)] = &[
     ("acquire", script!("begin" "past" "server" "show" "acquire")),
     ("look", script!(allow_oom "begin" "past" "server" "first" "show" "look")),
     ("renew", script!(allow_oom "begin" "past" "renew")),
@@ -52,8 +52,9 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-static ALL: LazyLock<[Script; SCRIPTS.len()]> = LazyLock::new(|| {
-    SCRIPTS.map(|(_, text)| Script { text, sha: sha1_smol::Sha1::from(text).digest().to_string() })
+static ALL: LazyLock<Vec<Script>> = LazyLock::new(|| {
+    let sha = |text| sha1_smol::Sha1::from(text).digest().to_string();
+    SCRIPTS.iter().map(|&(_, text)| Script { text, sha: sha(text) }).collect()
 });
 
 impl Which {

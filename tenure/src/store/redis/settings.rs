@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::config::{
-    Address, Listed, NODES, PREFIX, PRIMARY, RedisConfig, SENTINELS, Servers, distinct,
+    Address, DATABASE, Listed, NODES, PREFIX, PRIMARY, RedisConfig, SENTINELS, Servers, distinct,
 };
 use crate::SettingError;
 use crate::settings::values::{flag, parsed, port};
@@ -20,10 +20,6 @@ const SENTINEL_PORT: Setting<u16> = Setting::only_variable("SENTINEL_PORT", port
     .must("a port from 1 to 65535", "26379")
     .default("26379")
     .about("the port of each sentinel without one of its own");
-const DATABASE: Setting<u8> = Setting::part("database", parsed)
-    .must("a number from 0 to 255", "0")
-    .default("0")
-    .about("the database; a cluster has no other than 0");
 const TLS: Setting<bool> = Setting::part("tls", flag)
     .variable("TLS")
     .must("true, yes, on or 1, or else false, no, off or 0", "off")
@@ -241,12 +237,9 @@ impl Configured for RedisConfig {
         let mut config = Self::at(servers(given)?);
         config.login = LOGIN.read(given)?;
         if let Some(database) = given.take(&DATABASE)? {
-            if database > 0 && matches!(config.servers, Servers::Cluster { .. }) {
-                let (reason, remedy) =
-                    ("a cluster has no database but 0", "leave the part after the hosts out");
-                return Err(given.refuse(&DATABASE.row, Fault::mend(reason, remedy)));
-            }
-            config.database = database;
+            let chosen = config.choose_database(database);
+            let fault = |why| Fault::mend(why, "leave the part after the hosts out");
+            chosen.map_err(|why| given.refuse(&DATABASE.row, fault(why)))?;
         }
         if matches!(config.servers, Servers::Sentinels { .. }) {
             config.sentinel_login = SENTINEL_LOGIN.read(given)?;

@@ -1,5 +1,6 @@
 //! Why the file could not be used.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -147,7 +148,6 @@ pub enum SqliteError {
         /// What was tried.
         action: &'static str,
         /// What it said.
-        #[source]
         source: io::Error,
     },
     /// SQLite refused something else.
@@ -156,8 +156,7 @@ pub enum SqliteError {
         /// The file.
         path: PathBuf,
         /// What it said.
-        #[source]
-        source: rusqlite::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// The thread that uses the file has ended in the middle of a request, or could not be started.
     #[error("the thread that uses the file could not be started, or has ended")]
@@ -201,7 +200,7 @@ impl SqliteError {
             // A file that can't be written is still opened for reading.
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::Denied { path: owned },
             Some(ErrorCode::CannotOpen) if !may_write_beside(path) => Self::Denied { path: owned },
-            Some(_) => Self::Sqlite { path: owned, source },
+            Some(_) => Self::Sqlite { path: owned, source: source.into() },
             None => match source {
                 Error::FromSqlConversionFailure(_, _, why) if why.is::<LimitError>() => {
                     Self::TooLarge { path: owned, what: why.to_string() }
@@ -213,7 +212,7 @@ impl SqliteError {
                 | Error::QueryReturnedNoRows => {
                     Self::Damaged { path: owned, what: source.to_string() }
                 }
-                _ => Self::Sqlite { path: owned, source },
+                _ => Self::Sqlite { path: owned, source: source.into() },
             },
         }
     }

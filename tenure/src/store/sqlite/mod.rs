@@ -61,7 +61,7 @@ pub use store::Sqlite;
 
 /// The statements that carry out requests, by name, for operators to read. A request that
 /// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
-pub const STATEMENTS: [(&str, &str); 9] = [
+pub const STATEMENTS: &[(&str, &str)] = &[
     ("election", record::SELECT_ELECTION),
     ("past", record::SELECT_PAST),
     ("hint", record::SELECT_HINT),

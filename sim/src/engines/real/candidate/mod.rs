@@ -122,9 +122,8 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
         Target::Fred => AnyStore::new(Fred::new(redis(first()?.by))),
         Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
         Target::Etcd | Target::EtcdCluster => {
-            let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
-            let others = brief.store.routes().iter().skip(1);
-            let config = others.fold(config, |config, route| config.endpoint(HOST, route.by));
+            let members = brief.store.routes().iter().map(|route| (HOST, route.by));
+            let config = EtcdConfig::cluster(members).ok()?.trust_empty_store(trusts);
             let config = match &brief.access.authority {
                 Some(authority) => config.tls(TlsConfig::with_ca(authority).ok()?),
                 None => config,

@@ -211,7 +211,7 @@ async fn client<S: Store>(
             Reply::Renewed { .. } => {}
             _ => mine = None,
         }
-        let answer = reply.for_machine().map(calls::answered);
+        let answer = reply.to_contract().map(calls::answered);
         let answer = answer.filter(|answer| *answer != Answer::Other);
         let answer = answer.ok_or_else(|| format!("the answer was {reply:?}"))?;
         let (holder, request): (u128, Asked) = asked;

@@ -242,7 +242,7 @@ impl Live {
         let half_way = self.dead.drop_guard_ref();
         // The first round trip, which tells how long an answer takes.
         let unanswered = self.progress.expects();
-        let loads = SCRIPTS.map(|(_, text)| self.requests.script_load::<Value, _>(text));
+        let loads = SCRIPTS.iter().map(|&(_, text)| self.requests.script_load::<Value, _>(text));
         let info = CustomCommand::new_static("INFO", None::<u16>, false);
         let info = self.requests.custom::<Value, _>(info, vec!["server"]);
         let (loaded, info) = futures_util::join!(join_all(loads), info);

@@ -22,6 +22,7 @@ fn reads_every_part_of_a_url() {
         read("redis://me:p%40ss@example.org:7000/3?prefix=app&replica_acks=2&replica_wait_ms=50");
     assert_eq!(config.servers, Servers::One(Address::new("example.org", 7000)));
     assert_eq!(config.database, 3);
+    assert_eq!(RedisConfig::new("h", 1).database(3).unwrap().database, 3);
     assert_eq!(login(&config.login), (Some("me".into()), Some("p@ss".into())));
     assert_eq!((config.replicas.least, config.replicas.within.as_millis()), (2, 50));
     assert_eq!(config.record(&Key::new("a:b").unwrap()), "{app}:leader:a:b");
@@ -43,5 +44,9 @@ fn reads_lists_of_sentinels_and_of_nodes() {
     let config = read("redis+cluster://h1:1,h2?prefix=app");
     let listed = addresses(&[("h1", 1), ("h2", 6379)]);
     assert_eq!(config.servers, Servers::Cluster { listed });
+    assert_eq!(
+        config.clone().database(3).unwrap_err().to_string(),
+        "database is \"3\": a cluster has no database but 0; set database to 0, for example"
+    );
     assert_eq!(config.prefix, "app");
 }

@@ -201,7 +201,7 @@ fn contracts(reply: &Reply) -> Option<tenure_core::Reply> {
     match reply {
         Reply::Noted => Some(tenure_core::Reply::Noted),
         Reply::NotNoted => Some(tenure_core::Reply::NotNoted),
-        reply => reply.for_machine(),
+        reply => reply.to_contract(),
     }
 }
 
