@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use tenure::store::{Acquire, Key, Profile, Reply, Request, RequestId, Store};
+use tenure::store::contract::{Acquire, RequestId};
+use tenure::store::{Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Token};
 
 /// The holder of every lease.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure::Token;
-use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store, Wish};
+use tenure::store::contract::Wish;
+use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store};
 
 use crate::duration::duration;
 use crate::exit::{Failure, NOBODY, with_causes};

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use futures_util::StreamExt;
 use serde_json::json;
-use tenure::store::{Incumbent, Store, StoreError, Wish};
+use tenure::store::contract::Wish;
+use tenure::store::{Incumbent, Store, StoreError};
 use tenure::{Elections, Observer, StartError, Token};
 
 use crate::duration::duration;

@@ -287,21 +287,52 @@ fn each_setting_is_what_was_set() {
     assert!(config.with_granularity(secs(50)).is_err());
 }
 
+fn longest_stop(bound: Duration) -> Result<Config, ConfigError> {
+    Config::normal().to_builder().longest_stop(bound).build()
+}
+
+#[test]
+fn what_was_not_set_follows_a_changed_ttl() {
+    let twice = |builder: ConfigBuilder| {
+        let config = builder.build().unwrap();
+        (config.to_builder().ttl(secs(30)).build(), config.to_builder().build().unwrap())
+    };
+    let (changed, same) = twice(fifteen());
+    assert_eq!((changed, same), (Config::builder(secs(30)).build(), Config::normal()));
+    let set = |builder: ConfigBuilder| {
+        let builder = builder.renew_interval(secs(4)).drain_bound(secs(2)).quarantine(secs(60));
+        builder.drift_ppm(20_000).on_renew_error(RenewErrorPolicy::StepDown)
+    };
+    assert_eq!(twice(set(fifteen())).0, set(Config::builder(secs(30))).build());
+    let others = |builder: ConfigBuilder| {
+        let builder = builder.poll_bound(secs(7)).longest_stop(secs(10)).defer(secs(3));
+        builder.stop_margin(secs(1))
+    };
+    assert_eq!(twice(others(fifteen())).0, others(Config::builder(secs(30))).build());
+    let short = set(fifteen()).build().unwrap().to_builder().ttl(secs(90)).build().unwrap_err();
+    assert!(short.to_string().starts_with("quarantine is 60s"), "{short}");
+}
+
 #[test]
 fn the_longest_stop_can_be_bounded() {
-    let config = Config::normal().with_longest_stop(secs(10)).unwrap();
+    let config = longest_stop(secs(10)).unwrap();
     assert_eq!(config.drain_bound(), secs(7));
     assert_eq!(config.explain().longest_stop, secs(10));
     // Two request timeouts to hand the lease back, and the stop margin for work whose lease
     // expired.
-    let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
+    let least = longest_stop(Duration::from_millis(4_500)).unwrap();
     assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
     // A coarse store's longer request timeout is a part of that time, and so is the other order.
     let coarse = config.with_granularity(secs(3)).unwrap();
     assert_eq!((coarse.request_timeout(), coarse.drain_bound()), (ms(1_920), ms(6_160)));
     assert_eq!(coarse.explain().longest_stop, secs(10));
     assert_eq!(
-        Config::normal().with_granularity(secs(3)).unwrap().with_longest_stop(secs(10)),
+        Config::normal()
+            .with_granularity(secs(3))
+            .unwrap()
+            .to_builder()
+            .longest_stop(secs(10))
+            .build(),
         Ok(coarse)
     );
     let error = least.with_granularity(secs(3)).unwrap_err();
@@ -314,7 +345,7 @@ fn the_longest_stop_can_be_bounded() {
     assert_eq!(stop, config);
     let drain = fifteen().longest_stop(secs(10)).drain_bound(secs(1)).build().unwrap();
     assert_eq!(drain, fifteen().drain_bound(secs(1)).build().unwrap());
-    let error = Config::normal().with_longest_stop(secs(4)).unwrap_err();
+    let error = longest_stop(secs(4)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "longest stop is 4s; it must be within 4.5s and 86403s: set longest stop to 4.5s, for example"

@@ -157,16 +157,18 @@ fn a_refusal_without_a_single_remedy_says_so() {
     );
 }
 
+fn longest_stop(bound: Duration) -> Result<Config, ConfigError> {
+    Config::normal().to_builder().longest_stop(bound).build()
+}
+
 #[test]
 fn a_bound_on_the_stop_that_is_too_short_has_a_remedy() {
-    let error = Config::normal().with_longest_stop(ms(10)).unwrap_err();
+    let error = longest_stop(ms(10)).unwrap_err();
     let Some(Remedy::Time { setting: "longest stop", value }) = error.remedy() else {
         panic!("{error}")
     };
-    assert!(Config::normal().with_longest_stop(value).is_ok(), "{error}");
-    assert!(
-        Config::normal().with_longest_stop(value.saturating_sub(Duration::from_nanos(1))).is_err()
-    );
+    assert!(longest_stop(value).is_ok(), "{error}");
+    assert!(longest_stop(value.saturating_sub(Duration::from_nanos(1))).is_err());
 }
 
 fn time() -> impl Strategy<Value = Option<Duration>> {

@@ -37,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     let store = Redis::new(RedisConfig::from_url(&url)?);
     let candidate = Candidate::builder(store, "service")
         .metadata(address.to_string()) // where others reach the leader
-        .config(Config::fast_failover().with_longest_stop(Duration::from_secs(5))?)
+        .config(Config::fast_failover().to_builder().longest_stop(Duration::from_secs(5)).build()?)
         .start()?;
 
     let app = Router::new()

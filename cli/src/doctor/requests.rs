@@ -11,9 +11,9 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{Stream, StreamExt};
+use tenure::store::contract::{Acquire, Asked, NameId, RequestId, WatchedStamp, Wish};
 use tenure::store::{
-    Acquire, AnyStore, Asked, Key, Message, NameId, Profile, Reply, Request, RequestId, Shown,
-    Store, StoreTraits, Watched, WatchedStamp, Wish,
+    AnyStore, Key, Message, Profile, Reply, Request, Shown, Store, StoreTraits, Watched,
 };
 use tenure::{HolderId, Token};
 use tokio::time::{Instant, sleep, timeout};

@@ -52,6 +52,16 @@ impl ConfigBuilder {
         })
     }
 
+    pub(super) const fn of(config: Config) -> Self {
+        Self(config)
+    }
+
+    /// How long another candidate has to watch the lease, without a renewal, before it may take it.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.0 = self.0.with_ttl(ttl);
+        self
+    }
+
     /// The time from sending one renewal to sending the next. Default: a third of the TTL.
     pub const fn renew_interval(mut self, interval: Duration) -> Self {
         self.0.renew_interval = Span::of(interval);
@@ -171,6 +181,22 @@ impl ConfigBuilder {
 }
 
 impl Config {
+    /// With that TTL, which what was not set follows. A drain bound or a quarantine that was set to
+    /// the TTL itself can't be told from its default.
+    pub(super) const fn with_ttl(mut self, ttl: Duration) -> Self {
+        let (old, new) = (nanos(self.ttl()), Span::of(ttl));
+        if !self.chosen.has(Chosen::POLL_BOUND) {
+            self.poll_bound = new;
+        }
+        if !self.chosen.has(Chosen::LONGEST_STOP) && nanos(self.stop.get()) == old {
+            self.stop = new;
+        }
+        if nanos(self.quarantine()) == old {
+            self.quarantine = new;
+        }
+        Self { ttl: new, ..self }
+    }
+
     pub(super) const fn drain_within(mut self, bound: Duration) -> Self {
         self.stop = Span::of(bound);
         self.chosen = self.chosen.without(Chosen::LONGEST_STOP);

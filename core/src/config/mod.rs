@@ -126,13 +126,10 @@ impl Config {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
     }
 
-    /// The same settings for a process that is killed `bound` after it is asked to stop; see
-    /// [`ConfigBuilder::longest_stop`].
-    ///
-    /// # Errors
-    /// If the other settings need longer.
-    pub const fn with_longest_stop(self, bound: Duration) -> Result<Self, ConfigError> {
-        self.stop_within(bound).check()
+    /// The same settings, to change some of them, also those of a preset. What was not set follows
+    /// from the TTL again.
+    pub const fn to_builder(self) -> ConfigBuilder {
+        ConfigBuilder::of(self)
     }
 
     /// How long another candidate has to watch the lease, without a renewal, before it may take it.

@@ -218,15 +218,7 @@ impl Config {
     const fn with(mut self, setting: Setting, value: Duration) -> Self {
         let span = Span::of(value);
         let bit = match setting {
-            Setting::Ttl => {
-                // Defaults follow it. A quarantine that was set to the TTL itself can't be told
-                // from its default.
-                if nanos(self.quarantine()) == nanos(self.ttl()) {
-                    self.quarantine = span;
-                }
-                self.ttl = span;
-                Chosen::NONE
-            }
+            Setting::Ttl => return self.with_ttl(value),
             Setting::Granularity => {
                 self.granularity = span;
                 Chosen::NONE

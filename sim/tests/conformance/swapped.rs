@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use tenure::store::cas::{Cas, CasStore, Change, Election, Swapped, Versioned};
+use tenure::store::contract::{Acquire, Asked, RequestId, Wish};
 use tenure::store::{
-    Acquire, Asked, Key, Profile, Reply, Request, RequestId, Store, StoreError, StoreErrorKind,
-    StoreTraits, Watched, Wish,
+    Key, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
 };
 use tenure::{HolderId, Token};
 use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};

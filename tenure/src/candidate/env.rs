@@ -60,8 +60,9 @@ const ON_RENEW_ERROR: Setting<RenewErrorPolicy> =
 /// How a time is set.
 type Set = fn(ConfigBuilder, Duration) -> ConfigBuilder;
 
-/// The settings of [`Config`] that are times, but for the TTL.
-static TIMES: [(Setting<Duration>, Set); 8] = [
+/// The settings of [`Config`] that are times. The others follow the first one.
+static TIMES: [(Setting<Duration>, Set); 9] = [
+    (TTL, ConfigBuilder::ttl),
     (
         of_time("RENEW_INTERVAL", "5s")
             .default("a third of the TTL")
@@ -109,7 +110,7 @@ const fn of_time(variable: &'static str, example: &'static str) -> Setting<Durat
 
 /// All settings, but for the store's.
 pub(crate) fn rows() -> Vec<&'static Row> {
-    let others = [&KEY.row, &NAME.row, &METADATA.row, &HOLD_OFF.row, &TTL.row];
+    let others = [&KEY.row, &NAME.row, &METADATA.row, &HOLD_OFF.row];
     let times = TIMES.iter().map(|(setting, _)| &setting.row);
     let rest =
         [&DRIFT.row, &LEAST_RETRY.row, &LARGEST_RETRY.row, &LOOK_EVERY.row, &ON_RENEW_ERROR.row];
@@ -171,10 +172,9 @@ impl CandidateBuilder {
 
     /// Reads variables through `lookup`. One that is set and empty counts as not set.
     ///
-    /// `TENURE_NAME`, `TENURE_METADATA` and `TENURE_HOLD_OFF` each replace what was set before. If
-    /// another one of the settings is set, the [`config`](Self::config) that was set before is
-    /// replaced as a whole: a TTL that is not set is 15 s, and the others follow from the TTL. The
-    /// table of `docs/stores/choosing.md` has all variables.
+    /// Each replaces one setting that was set before, also one of the [`config`](Self::config); of
+    /// that, what was set in neither way follows from the TTL. The table of
+    /// `docs/stores/choosing.md` has all variables.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
     ///
@@ -195,42 +195,35 @@ impl CandidateBuilder {
         if let Some(hold_off) = given.take(&HOLD_OFF)? {
             self = self.hold_off(hold_off);
         }
-        Ok(match config(&mut given)? {
-            Some(config) => self.config(config),
-            None => self,
-        })
+        self.config = changed(self.config, &mut given)?;
+        Ok(self)
     }
 }
 
-/// The settings, if a variable of one is set.
-fn config(given: &mut Given) -> Result<Option<Config>, SettingError> {
+/// With the settings that are given.
+fn changed(config: Config, given: &mut Given) -> Result<Config, SettingError> {
     if given.has(&DRAIN.row) && given.has(&STOP.row) {
         return Err(given.excludes(&DRAIN.row, &STOP.row));
     }
-    let ttl = given.take(&TTL)?;
-    let mut is_set = ttl.is_some();
-    let mut builder = Config::builder(ttl.unwrap_or(Config::normal().ttl()));
+    let mut builder = config.to_builder();
     for (setting, set) in &TIMES {
         if let Some(value) = given.take(setting)? {
-            (builder, is_set) = (set(builder, value), true);
+            builder = set(builder, value);
         }
     }
     if let Some(ppm) = given.take(&DRIFT)? {
-        (builder, is_set) = (builder.drift_ppm(ppm), true);
+        builder = builder.drift_ppm(ppm);
     }
     if let Some((least, most)) = given.both(&LEAST_RETRY, &LARGEST_RETRY)? {
-        (builder, is_set) = (builder.retry(least, most), true);
+        builder = builder.retry(least, most);
     }
     if let Some(renewals) = given.take(&LOOK_EVERY)? {
-        (builder, is_set) = (builder.look_every(renewals), true);
+        builder = builder.look_every(renewals);
     }
     if let Some(policy) = given.take(&ON_RENEW_ERROR)? {
-        (builder, is_set) = (builder.on_renew_error(policy), true);
+        builder = builder.on_renew_error(policy);
     }
-    match builder.build() {
-        Ok(config) => Ok(is_set.then_some(config)),
-        Err(error) => Err(refused(given, &error)),
-    }
+    builder.build().map_err(|error| refused(given, &error))
 }
 
 /// The error for settings that contradict their bounds or each other: it names the one to change.

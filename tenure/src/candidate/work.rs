@@ -147,7 +147,7 @@ impl Candidate {
     ///
     /// Takes at most [`Explanation::longest_stop`](crate::Explanation::longest_stop) after
     /// `shutdown`, 18 s at defaults. A container is killed after 10 s by default: see
-    /// [`Config::with_longest_stop`](crate::Config::with_longest_stop).
+    /// [`ConfigBuilder::longest_stop`](crate::ConfigBuilder::longest_stop).
     ///
     /// # Errors
     /// If the work outlives its bound, or the driver is gone; then the lease ends by itself. An

@@ -16,6 +16,7 @@ mod certificate;
     allow(dead_code, reason = "each store has some of them")
 )]
 mod common;
+pub mod contract;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
 #[cfg(feature = "_server")]
@@ -92,10 +93,6 @@ pub(crate) use purge::{PURGE, is_purged};
 pub use request::{Incumbent, Reply, Request, Shown};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
-pub use tenure_core::{
-    Acquire, Asked, Loss, Mark, NameId, RequestId, Reservation, Sight, Stamp, UnwatchedPast,
-    WatchedStamp, Wish, contract,
-};
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 
 #[cfg(doctest)]
@@ -110,7 +107,7 @@ struct ThatChange;
 ///
 /// Implementable with a plain `async fn call`. The rules for an implementation:
 ///
-/// - Each request is one atomic step, as [`tenure_core::contract::apply`] does it.
+/// - Each request is one atomic step, as [`contract::apply`] does it.
 /// - An error means *unknown*: it may or may not have been carried out. Nothing is retried or
 ///   replayed by the store or the client under it, unless the server has proved that it did not
 ///   execute.

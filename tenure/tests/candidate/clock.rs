@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
 use tenure::runtime::Runtime;
-use tenure::store::{Acquire, Key, Memory, NameId, Profile, Reply, Request, RequestId, Store};
+use tenure::store::contract::{Acquire, NameId, RequestId};
+use tenure::store::{Key, Memory, Profile, Reply, Request, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
 use crate::moved_clock::Clock;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use tenure::store::contract::{Sight, Stamp, UnwatchedPast};
 use tenure::store::{
-    Key, Memory, Reply, Request, Shown, Sight, Stamp, Store, StoreError, StoreErrorKind,
-    StoreTraits, UnwatchedPast,
+    Key, Memory, Reply, Request, Shown, Store, StoreError, StoreErrorKind, StoreTraits,
 };
 use tenure::{Candidate, Config, Health, Instant, Role, StoreHealth};
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::store::{
-    Acquire, AnyStore, Key, Memory, Profile, PurgeAge, Reply, Request, RequestId, Store,
-};
+use tenure::store::contract::{Acquire, RequestId};
+use tenure::store::{AnyStore, Key, Memory, Profile, PurgeAge, Reply, Request, Store};
 use tenure::{Elections, HolderId};
 
 use crate::moved_clock::Clock;

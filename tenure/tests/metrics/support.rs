@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure::store::{
-    Key, Memory, Reply, Request, Shown, Sight, Stamp, Store, StoreError, StoreTraits, UnwatchedPast,
-};
+use tenure::store::contract::{Sight, Stamp, UnwatchedPast};
+use tenure::store::{Key, Memory, Reply, Request, Shown, Store, StoreError, StoreTraits};
 use tenure::{Candidate, Config, Instant};
 use tokio::sync::Notify;
 

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use tenure::store::contract::Acquire;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::store::{Acquire, Key, Profile, Reply, Request, Store, StoreErrorKind};
+use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config, HolderId, Token};
 use tenure_core::{RequestId, Wish};
 use tenure_servers::EtcdServer;

@@ -66,7 +66,7 @@ async fn watched_work(candidate: &Candidate) -> Outcome {
 
 #[test]
 fn a_bound_on_the_stop_is_accepted() -> Outcome {
-    let config = Config::normal().with_longest_stop(Duration::from_secs(8))?;
+    let config = Config::normal().to_builder().longest_stop(Duration::from_secs(8)).build()?;
     assert!(config.explain().longest_stop <= Duration::from_secs(8));
     Ok(())
 }

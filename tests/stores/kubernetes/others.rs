@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tenure::Candidate;
-use tenure::store::{Reply, Request, StoreErrorKind, Wish};
+use tenure::store::contract::Wish;
+use tenure::store::{Reply, Request, StoreErrorKind};
 use tenure_servers::KubeApiServer;
 
 use super::support::{

@@ -1,8 +1,9 @@
 //! Many renewals or looks in one statement: one row's trouble is that row's alone.
 
 use tenure::Token;
+use tenure::store::contract::WatchedStamp;
 use tenure::store::postgres::Postgres;
-use tenure::store::{Key, Reply, Request, Store, StoreErrorKind, WatchedStamp};
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{self, RENEWED, TTL, at, client, look, next_number, renew, server};

@@ -5,8 +5,9 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use tenure::store::contract::Wish;
 use tenure::store::postgres::Postgres;
-use tenure::store::{Key, Message, Reply, Request, Store, Watched, Wish};
+use tenure::store::{Key, Message, Reply, Request, Store, Watched};
 use tenure_servers::PostgresServer;
 
 use super::support::{acquire, at, call, client, granted, job, release, server, soon};

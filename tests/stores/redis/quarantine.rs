@@ -3,7 +3,8 @@
 //! server.
 
 use tenure::Token;
-use tenure::store::{AnyStore, Loss, Reply, Request};
+use tenure::store::contract::Loss;
+use tenure::store::{AnyStore, Reply, Request};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{AnyStore, Reply, Request, Stamp};
+use tenure::store::contract::Stamp;
+use tenure::store::{AnyStore, Reply, Request};
 use tenure_servers::{RedisSentinels, RedisServer, Reply as Raw};
 
 use super::sentinel::{answered, impatient, refuses_replicas, store};

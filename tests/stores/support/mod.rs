@@ -9,9 +9,10 @@ mod watch;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use tenure::store::contract::{Acquire, Asked, Loss, NameId, RequestId, Sight, WatchedStamp, Wish};
 use tenure::store::{
-    Acquire, Asked, CertificateExpired, Incumbent, Key, Loss, NameId, Profile, Reply, Request,
-    RequestId, Shown, Sight, Store, StoreError, StoreErrorKind, WatchedStamp, Wish,
+    CertificateExpired, Incumbent, Key, Profile, Reply, Request, Shown, Store, StoreError,
+    StoreErrorKind,
 };
 use tenure::{HolderId, Token};
 

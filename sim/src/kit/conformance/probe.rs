@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tenure::store::contract::Record;
+use tenure::store::contract::{Acquire, Mark, RequestId, UnwatchedPast, WatchedStamp};
 use tenure::store::{
-    Acquire, Key, LimitError, Mark, Profile, Reply, Request, RequestId, Shown, Store,
-    StoreErrorKind, StoreTraits, UnwatchedPast, WatchedStamp,
+    Key, LimitError, Profile, Reply, Request, Shown, Store, StoreErrorKind, StoreTraits,
 };
 use tenure::{HolderId, Token};
 

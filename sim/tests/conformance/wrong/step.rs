@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::store::{Acquire, Message, Profile, Reply, Request, Shown};
+use tenure::store::contract::Acquire;
+use tenure::store::{Message, Profile, Reply, Request, Shown};
 use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{self, Moment, Past, Record};
 use tenure_core::{Reply as Told, Request as Asked, RequestId, Sight};

@@ -75,13 +75,16 @@ fn what_is_not_set_stays() {
     let before = built(&[MEMORY, KEY]).unwrap().config(Config::fast_failover()).name("own");
     let after = before.settings_from_variables(|_| Some("".into())).unwrap();
     assert_eq!((after.config, after.name.as_deref()), (Config::fast_failover(), Some("own")));
-    // One setting of the environment replaces those of the code as a whole.
     let only = |name: &str| (name == "TENURE_DRAIN_BOUND").then(|| "2s".into());
     let after = after.settings_from_variables(only).unwrap();
-    assert_eq!(
-        (after.config.ttl(), after.config.drain_bound()),
-        (Config::normal().ttl(), Duration::from_secs(2))
-    );
+    let expected = Config::fast_failover().to_builder().drain_bound(Duration::from_secs(2));
+    assert_eq!(after.config, expected.build().unwrap());
+    // A bound on safety that the code has set outlives an operator's TTL.
+    let strict = |ttl| Config::builder(ttl).drift_ppm(20_000).quarantine(Duration::from_secs(60));
+    let before = after.config(strict(Duration::from_secs(5)).build().unwrap());
+    let only = |name: &str| (name == "TENURE_TTL").then(|| "30s".into());
+    let after = before.settings_from_variables(only).unwrap();
+    assert_eq!(after.config, strict(Duration::from_secs(30)).build().unwrap());
 }
 
 #[test]

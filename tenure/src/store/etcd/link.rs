@@ -28,13 +28,14 @@ use super::keep::{Stream, Tenure};
 use super::record;
 use super::version::supported;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::contract::Mark;
 use crate::store::credentials::Identity;
 use crate::store::dial::Dial;
 use crate::store::progress::{Ask, Progress};
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::subscriptions::Table;
 use crate::store::watches::Watches;
-use crate::store::{Key, Mark, StoreError, StoreErrorKind};
+use crate::store::{Key, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// How long to wait for a member before the next one is asked too.

@@ -153,9 +153,10 @@ fn micros(nanos: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tenure::store::Profile;
     use tenure::store::cas::Tenant;
+    use tenure::store::contract::RequestId;
     use tenure::store::contract::{Past as KeptPast, Record as Kept};
-    use tenure::store::{Profile, RequestId};
     use tenure::{HolderId, Instant, Token};
 
     use super::super::watch::State;
@@ -180,7 +181,7 @@ mod tests {
             written: Instant::from_nanos(written * 1_000),
         };
         let profile = Profile::new("node-0", "").unwrap();
-        let stamp = tenure::store::Stamp::from_bits(1);
+        let stamp = tenure::store::contract::Stamp::from_bits(1);
         let watched = std::time::Duration::ZERO;
         let past = KeptPast { identity: 1, stamp, watched, longest: ttl, purged: None };
         Election { tenant: Some(Tenant { record, profile, version: 0 }), past: Some(past) }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::store::{Acquire, Loss, Mark, Profile, Reply, Request, Reservation};
+use tenure::store::contract::{Acquire, Loss, Mark, Reservation};
+use tenure::store::{Profile, Reply, Request};
 use tenure::{HolderId, Token};
 
 use crate::conformance::Harness;

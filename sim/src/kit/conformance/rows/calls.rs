@@ -1,7 +1,8 @@
 //! Rows about requests that the driver hands in together.
 
 use tenure::Token;
-use tenure::store::{Key, Mark, Reply, Request};
+use tenure::store::contract::Mark;
+use tenure::store::{Key, Reply, Request};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{

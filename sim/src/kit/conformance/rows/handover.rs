@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{Asked, Reply, Request, Wish};
+use tenure::store::contract::{Asked, Wish};
+use tenure::store::{Reply, Request};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{

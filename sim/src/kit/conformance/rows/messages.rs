@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use tenure::store::{Acquire, Key, Mark, Profile, Reply, Request, RequestId, Store};
+use tenure::store::contract::{Acquire, Mark, RequestId};
+use tenure::store::{Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Token};
 use tenure_core::Sight;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{Key, Profile, Reply, Request, Reservation, Shown};
+use tenure::store::contract::Reservation;
+use tenure::store::{Key, Profile, Reply, Request, Shown};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
@@ -39,7 +40,7 @@ pub(crate) async fn an_unknown_election_has_no_record<H: Harness>(
 
 pub(crate) async fn looks_tell_the_record<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let asks = probe.acquire(1, None);
-    let asks = tenure::store::Acquire { ttl: LONG, quarantine: LONG * 3, ..asks };
+    let asks = tenure::store::contract::Acquire { ttl: LONG, quarantine: LONG * 3, ..asks };
     let token = probe.granted(asks).await?;
     let kept = Reservation { name: profile(2).name_id(), reserve: Duration::from_secs(7) };
     let holder = asks.holder;

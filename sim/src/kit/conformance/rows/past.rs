@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{Acquire, Loss, Reply, Request, Shown, Stamp, UnwatchedPast};
+use tenure::store::contract::{Acquire, Loss, Stamp, UnwatchedPast};
+use tenure::store::{Reply, Request, Shown};
 
 use super::Stop;
 use super::acquire::beyond;

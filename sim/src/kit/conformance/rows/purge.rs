@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure::Token;
-use tenure::store::{Acquire, Loss, Reply};
+use tenure::store::Reply;
+use tenure::store::contract::{Acquire, Loss};
 
 use super::acquire::beyond;
 use crate::conformance::Harness;

@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tenure::store::{Acquire, Reply, Request, Store, Watched, Wish};
+use tenure::store::contract::{Acquire, Wish};
+use tenure::store::{Reply, Request, Store, Watched};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, RENEWED, broken, key, must, release};

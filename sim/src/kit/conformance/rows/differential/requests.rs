@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tenure::store::{
-    Acquire, Asked, Loss, Mark, NameId, Request, RequestId, Reservation, StoreTraits, WatchedStamp,
-    Wish,
+use tenure::store::contract::{
+    Acquire, Asked, Loss, Mark, NameId, RequestId, Reservation, WatchedStamp, Wish,
 };
+use tenure::store::{Request, StoreTraits};
 use tenure::{HolderId, Token};
 
 use super::model::Model;
