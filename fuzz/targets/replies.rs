@@ -13,9 +13,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use tenure::runtime::{Connection, Runtime};
+use tenure::store::contract::{Acquire, Asked, Mark, RequestId, Wish};
 use tenure::store::redis::{Redis, RedisConfig, SCRIPTS};
 use tenure::store::{Key, Message, Profile, Request, Store};
-use tenure::store::contract::{Acquire, Asked, Mark, RequestId, Wish};
 use tenure::{HolderId, Instant, Token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
