@@ -57,6 +57,9 @@ impl ConfigBuilder {
     }
 
     /// How long another candidate has to watch the lease, without a renewal, before it may take it.
+    /// What was not set follows, and so does a drain bound or a quarantine that equals the former
+    /// TTL: to lower a TTL that other candidates still use, set the
+    /// [quarantine](Self::quarantine) to theirs.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.0 = self.0.with_ttl(ttl);
         self
@@ -181,8 +184,7 @@ impl ConfigBuilder {
 }
 
 impl Config {
-    /// With that TTL, which what was not set follows. A drain bound or a quarantine that was set to
-    /// the TTL itself can't be told from its default.
+    /// A drain bound or a quarantine that was set to the TTL itself can't be told from its default.
     pub(super) const fn with_ttl(mut self, ttl: Duration) -> Self {
         let (old, new) = (nanos(self.ttl()), Span::of(ttl));
         if !self.chosen.has(Chosen::POLL_BOUND) {
