@@ -2,7 +2,7 @@
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{Request, Secret, Store, Watched};
+use tenure::store::{Credentials, Request, Secret, Store, Watched};
 use tenure_servers::Reply as Raw;
 
 use crate::support::{RENEWED, acquire, call, granted, held, release, renew, soon};
@@ -27,7 +27,8 @@ async fn a_redis_watcher_only_looks() {
     let answer = server.command(&[&["ACL", "SETUSER"], &rights[..]].concat()).unwrap();
     assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
     let config = || RedisConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
-    let watcher = Redis::new(config().credentials("watcher", Secret::new("correct-horse")));
+    let watcher =
+        Redis::new(config().credentials(Credentials::new("watcher", Secret::new("correct-horse"))));
     only_looks(&watcher, &Redis::new(config())).await;
     let mut hints = Box::pin(watcher.hints(Watched::only([crate::support::job()])));
     soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();

@@ -1,7 +1,7 @@
 //! Settings that several stores have, and how a login and the encryption are read from them.
 
-use super::Secret;
 use super::credentials::{self, CredentialsError, Login};
+use super::{Credentials, PasswordFile, Secret};
 use crate::settings::values::{of_bytes, one_host, parsed, port};
 use crate::settings::{Fault, Given, Row, Setting, SettingError};
 use crate::tls::{Problem, TlsConfig, TlsError, files};
@@ -102,8 +102,8 @@ impl LoginSettings {
             return Err(given.excludes(&file.row, &password.row));
         }
         match (given.take(password)?, given.take(file)?) {
-            (Some(password), _) => Ok(Login::fixed(username, password)),
-            (None, Some(path)) => Ok(Login::file(username, path)),
+            (Some(password), _) => Ok(Login::new(Credentials::new(username, password))),
+            (None, Some(path)) => Ok(Login::new(PasswordFile::new(username, path))),
             (None, None) => Ok(Login::default()),
         }
     }

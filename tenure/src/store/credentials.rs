@@ -7,7 +7,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{self, Path, PathBuf};
@@ -30,24 +30,37 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// That user, with that password.
+    /// That user, with that password. An empty name means the user that the store's configuration
+    /// names, or else the server's default user.
     pub fn new(username: impl Into<String>, password: Secret) -> Self {
         Self { username: named(username), password }
     }
+}
 
-    /// A password of the user that the store's configuration names, or else of the server's default
-    /// user.
-    pub fn of_password(password: Secret) -> Self {
-        Self { username: None, password }
+/// A user, and a file that has its password in UTF-8. One line break at its end is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordFile {
+    username: Option<String>,
+    path: PathBuf,
+}
+
+impl PasswordFile {
+    /// That user, with the password that the file has when a connection is opened. An empty name
+    /// means the same as in [`Credentials::new`]. A relative path counts from the present folder,
+    /// also if that changes later.
+    pub fn new(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self { username: named(username), path }
     }
 }
 
 /// What a [`CredentialsProvider`] returns.
 pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 
-/// Supplies the credentials of each connection: for passwords that change while the program runs,
-/// such as the tokens of a cloud. Every closure without arguments is one whose future returns
-/// [`Provided`]:
+/// Supplies the credentials of each connection: fixed [`Credentials`], a [`PasswordFile`], or for
+/// passwords that change while the program runs, such as the tokens of a cloud, every closure
+/// without arguments whose future returns [`Provided`]:
 ///
 /// ```
 /// use tenure::store::{Credentials, Provided, Secret};
@@ -57,7 +70,7 @@ pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 /// # async fn token() -> Result<String, std::io::Error> { Ok("t".into()) }
 ///
 /// let provider = || async { Provided::Ok(Credentials::new("app", Secret::new(token().await?))) };
-/// let config = RedisConfig::new("redis.example.org", 6379).credentials_from(provider);
+/// let config = RedisConfig::new("redis.example.org", 6379).credentials(provider);
 /// # drop(config);
 /// # }
 /// ```
@@ -80,6 +93,20 @@ where
 {
     fn credentials(&self) -> BoxFuture<'static, Provided> {
         self().boxed()
+    }
+}
+
+impl CredentialsProvider for Credentials {
+    fn credentials(&self) -> BoxFuture<'static, Provided> {
+        ready(Ok(self.clone())).boxed()
+    }
+}
+
+impl CredentialsProvider for PasswordFile {
+    fn credentials(&self) -> BoxFuture<'static, Provided> {
+        let password = from_file(&self.path).map_err(Into::into);
+        let username = self.username.clone();
+        ready(password.map(|password| Credentials { username, password })).boxed()
     }
 }
 
@@ -136,50 +163,31 @@ impl From<CredentialsError> for StoreError {
     }
 }
 
-/// Who a store connects as.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Login {
-    username: Option<String>,
-    password: Password,
-}
-
-/// Where the password comes from.
+/// Who a store connects as: nobody in particular by default.
 #[derive(Clone, Default)]
-enum Password {
-    #[default]
-    None,
-    Fixed(Secret),
-    File(PathBuf),
-    /// The user too.
-    Provided(Arc<dyn CredentialsProvider>),
-}
+pub(crate) struct Login(Option<Arc<dyn CredentialsProvider>>);
 
 /// Who the next connection is opened as.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) username: Option<String>,
     pub(super) password: Option<Secret>,
 }
 
+impl From<Credentials> for Identity {
+    fn from(Credentials { username, password }: Credentials) -> Self {
+        Self { username, password: Some(password) }
+    }
+}
+
 impl Login {
-    pub(crate) fn fixed(username: impl Into<String>, password: Secret) -> Self {
-        Self { username: named(username), password: Password::Fixed(password) }
-    }
-
-    /// A relative path counts from the present folder, also if that changes later.
-    pub(crate) fn file(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
-        let path = path.as_ref();
-        let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self { username: named(username), password: Password::File(path) }
-    }
-
-    pub(super) fn provided(provider: impl CredentialsProvider) -> Self {
-        Self { username: None, password: Password::Provided(Arc::new(provider)) }
+    pub(crate) fn new(provider: impl CredentialsProvider) -> Self {
+        Self(Some(Arc::new(provider)))
     }
 
     /// Whether connections send a password.
     pub(super) fn has_password(&self) -> bool {
-        !matches!(self.password, Password::None)
+        self.0.is_some()
     }
 
     /// Who the next connection is opened as; a provider has half of that time.
@@ -188,31 +196,24 @@ impl Login {
         runtime: &dyn Runtime,
         connect_timeout: Duration,
     ) -> Result<Identity, CredentialsError> {
-        let Password::Provided(provider) = &self.password else { return self.at_once() };
-        let Credentials { username, password } =
-            ask(&**provider, runtime, connect_timeout / 2).await?;
-        Ok(Identity { username, password: Some(password) })
+        let Some(provider) = &self.0 else { return Ok(Identity::default()) };
+        ask(&**provider, runtime, connect_timeout / 2).await.map(Into::into)
     }
 
-    /// The same without a provider.
-    pub(super) fn at_once(&self) -> Result<Identity, CredentialsError> {
-        let password = match &self.password {
-            Password::None | Password::Provided(_) => None,
-            Password::Fixed(password) => Some(password.clone()),
-            Password::File(path) => Some(from_file(path)?),
+    /// The same without waiting.
+    #[cfg(test)]
+    pub(super) fn at_once(&self) -> Identity {
+        let given = |provider: &Arc<dyn CredentialsProvider>| {
+            provider.credentials().now_or_never().unwrap().unwrap().into()
         };
-        Ok(Identity { username: self.username.clone(), password })
+        self.0.as_ref().map(given).unwrap_or_default()
     }
 }
 
-impl fmt::Debug for Password {
+/// Neither users nor passwords.
+impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Fixed(_) => f.write_str("***"),
-            Self::File(_) => f.write_str("of a file"),
-            Self::Provided(_) => f.write_str("of a provider"),
-        }
+        f.write_str(if self.has_password() { "***" } else { "none" })
     }
 }
 
@@ -250,7 +251,10 @@ async fn ask(
         biased;
         given = asked => match given {
             Ok(Ok(credentials)) => Ok(credentials),
-            Ok(Err(error)) => Err(CredentialsError::Failed(error)),
+            Ok(Err(error)) => Err(match error.downcast() {
+                Ok(of_file) => *of_file,
+                Err(other) => CredentialsError::Failed(other),
+            }),
             Err(_) => Err(CredentialsError::Panicked),
         },
         () = runtime.sleep_until(runtime.now() + within) => Err(CredentialsError::Late { within }),

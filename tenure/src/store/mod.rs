@@ -77,7 +77,7 @@ pub use certificate::CertificateExpired;
 #[cfg(feature = "postgres")]
 pub(crate) use common::name_without;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
-pub use credentials::{Credentials, CredentialsProvider, Provided};
+pub use credentials::{Credentials, CredentialsProvider, PasswordFile, Provided};
 #[cfg(test)]
 pub(crate) use env::STORE;
 pub(crate) use env::{ROWS as VARIABLES, redis_variables};

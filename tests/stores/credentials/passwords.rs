@@ -61,7 +61,7 @@ impl Guarded for Redis {
                 let url = format!("redis://app@127.0.0.1:{port}?password_file={}", file.display());
                 RedisConfig::from_url(&url).unwrap()
             }
-            Source::Provider(answer) => redis::support::local(port).credentials_from(answer),
+            Source::Provider(answer) => redis::support::local(port).credentials(answer),
         };
         self.1.store(config.trust_empty_store(true).connect_timeout(CONNECT))
     }
@@ -85,7 +85,7 @@ impl Guarded for PostgresServer {
                 PostgresConfig::from_url(&url).unwrap()
             }
             Source::Provider(answer) => {
-                PostgresConfig::new("127.0.0.1", port, "app").credentials_from(answer)
+                PostgresConfig::new("127.0.0.1", port, "app").credentials(answer)
             }
         };
         let config = config.trust_empty_store(true).connect_timeout(CONNECT);
@@ -114,7 +114,7 @@ impl Guarded for EtcdServer {
                 );
                 EtcdConfig::from_url(&url).unwrap()
             }
-            Source::Provider(answer) => etcd::support::local(&[port]).credentials_from(answer),
+            Source::Provider(answer) => etcd::support::local(&[port]).credentials(answer),
         };
         AnyStore::new(Etcd::new(config.trust_empty_store(true).connect_timeout(CONNECT)))
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::store::{Reply, Request, Secret, StoreErrorKind};
+use tenure::store::{Credentials, Reply, Request, Secret, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{Authority, Certificate, EtcdServer};
 
@@ -37,7 +37,9 @@ pub(crate) fn guarded() -> EtcdServer {
 }
 
 fn by(config: EtcdConfig, user: &str, password: &str) -> Etcd {
-    Etcd::new(config.credentials(user, Secret::new(password)).trust_empty_store(true))
+    Etcd::new(
+        config.credentials(Credentials::new(user, Secret::new(password))).trust_empty_store(true),
+    )
 }
 
 /// A server, and a store that has another password than the server.

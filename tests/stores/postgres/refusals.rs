@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig};
-use tenure::store::{Key, Request, Secret, Store, StoreErrorKind};
+use tenure::store::{Credentials, Key, Request, Secret, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
 
 use super::support::{
@@ -45,12 +45,13 @@ async fn a_password_that_is_missing_or_wrong() {
         };
         let kind = StoreErrorKind::Authentication;
         refuses(&Postgres::new(app()), &all_requests(), kind, "").await;
-        let wrong = Postgres::new(app().password(Secret::new("wrong-horse")));
+        let wrong =
+            Postgres::new(app().credentials(Credentials::new("", Secret::new("wrong-horse"))));
         refuses(&wrong, &all_requests(), kind, "28P01").await;
         let url = format!("postgres://nobody:{PASSWORD}@127.0.0.1:{port}/app");
         let nobody = Postgres::new(PostgresConfig::from_url(&url).unwrap());
         refuses(&nobody, &all_requests()[..1], kind, "nobody").await;
-        let right = Postgres::new(app().password(Secret::new(PASSWORD)));
+        let right = Postgres::new(app().credentials(Credentials::new("", Secret::new(PASSWORD))));
         call(&right, Request::Observe).await.unwrap();
     }
 }
@@ -314,7 +315,8 @@ async fn other_servers_at_the_port() {
         (b"N", &[StoreErrorKind::Unreachable]),
     ] {
         let port = port_that_answers(says).await;
-        let config = PostgresConfig::new("127.0.0.1", port, "u").password(Secret::new(PASSWORD));
+        let config = PostgresConfig::new("127.0.0.1", port, "u")
+            .credentials(Credentials::new("", Secret::new(PASSWORD)));
         let store = Postgres::new(config.connect_timeout(Duration::from_millis(500)));
         let error = soon(store.call(&key, acquire(1, None))).await.unwrap_err();
         let shown = String::from_utf8_lossy(says);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
-use tenure::store::{Request, Secret, StoreErrorKind};
+use tenure::store::{Credentials, Request, Secret, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{Authority, Certificate, PostgresServer};
 
@@ -39,8 +39,11 @@ pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
     let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 scram-sha-256");
     server.sql("ALTER ROLE app PASSWORD 'horse'").unwrap();
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
-    let store =
-        move |port| Postgres::new(app_at(port).tls(tls.clone()).password(Secret::new("horse")));
+    let store = move |port| {
+        Postgres::new(
+            app_at(port).tls(tls.clone()).credentials(Credentials::new("", Secret::new("horse"))),
+        )
+    };
     (server, store)
 }
 

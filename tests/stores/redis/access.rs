@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::redis::RedisConfig;
-use tenure::store::{AnyStore, Reply, Request, Secret, Store, StoreErrorKind, Watched};
+use tenure::store::{
+    AnyStore, Credentials, Reply, Request, Secret, Store, StoreErrorKind, Watched,
+};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
@@ -37,7 +39,9 @@ pub(crate) fn let_in(server: &RedisServer, rights: &[&str]) {
 
 /// As that user.
 pub(crate) fn as_app(config: RedisConfig) -> RedisConfig {
-    config.credentials("app", Secret::new("correct-horse")).trust_empty_store(true)
+    config
+        .credentials(Credentials::new("app", Secret::new("correct-horse")))
+        .trust_empty_store(true)
 }
 
 fn store(client: Client, server: &RedisServer) -> AnyStore {

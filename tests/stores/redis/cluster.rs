@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{AnyStore, Key, Reply, Request, Secret, Store, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Key, Reply, Request, Secret, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 
@@ -358,7 +358,7 @@ async fn one_node_alone_sends_nobody_anywhere() {
         let nodes = [node(true).await, node(second_knows_it).await, node(false).await];
         let ports = nodes.each_ref().map(|node| node.port);
         *listed.lock().unwrap() = ports.to_vec();
-        let config = by(&ports).credentials("app", Secret::new("correct-horse"));
+        let config = by(&ports).credentials(Credentials::new("app", Secret::new("correct-horse")));
         let asked = call(&store(config), Request::Observe).await;
         assert_eq!(elsewhere.connections(), connections, "{asked:?}");
         if second_knows_it {

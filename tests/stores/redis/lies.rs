@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tenure::Config;
 use tenure::store::redis::RedisConfig;
-use tenure::store::{AnyStore, Key, Secret, Store, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Key, Secret, Store, StoreErrorKind};
 use tenure_servers::Reply as Raw;
 use tokio::net::TcpListener;
 
@@ -19,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// With a password that no error may show.
 fn config(port: u16) -> RedisConfig {
-    local(port).credentials("", Secret::new("correct-horse")).connect_timeout(PATIENCE / 2)
+    local(port)
+        .credentials(Credentials::new("", Secret::new("correct-horse")))
+        .connect_timeout(PATIENCE / 2)
 }
 
 fn store(client: Client, port: u16) -> AnyStore {

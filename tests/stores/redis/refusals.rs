@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure::store::redis::RedisConfig;
-use tenure::store::{AnyStore, Reply, Request, Secret, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Reply, Request, Secret, StoreErrorKind};
 use tenure::{Config, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
@@ -57,7 +57,7 @@ async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
 }
 
 fn with_password(port: u16, password: &str) -> RedisConfig {
-    local(port).credentials("", Secret::new(password))
+    local(port).credentials(Credentials::new("", Secret::new(password)))
 }
 
 over_both_clients! {
@@ -209,7 +209,7 @@ over_both_clients! {
         let server = server();
         let acl = ["ACL", "SETUSER", "weak", "on", ">correct-horse", "~*", "&*", "+@all", "-evalsha"];
         server.command(&acl).unwrap();
-        let config = local(server.port()).credentials("weak", Secret::new(PASSWORD));
+        let config = local(server.port()).credentials(Credentials::new("weak", Secret::new(PASSWORD)));
         refuses(&client.store(config), &all_requests(), StoreErrorKind::Permission).await;
     }
 

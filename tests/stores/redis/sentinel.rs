@@ -203,9 +203,10 @@ async fn unwatched_names_and_separate_users() {
     watched.sentinel(0).command(&user).unwrap();
     watched.sentinel(0).command(&["ACL", "SETUSER", "default", "off"]).unwrap();
     let port = watched.sentinel(0).port();
-    let named = by(&[port]).sentinel_credentials("app", Secret::new("correct-horse"));
+    let named =
+        by(&[port]).sentinel_credentials(Credentials::new("app", Secret::new("correct-horse")));
     granted(&store(named), acquire(1, None)).await;
-    let provided = by(&[port]).sentinel_credentials_from(|| async {
+    let provided = by(&[port]).sentinel_credentials(|| async {
         Provided::Ok(Credentials::new("app", Secret::new("correct-horse")))
     });
     call(&store(provided), Request::Observe).await.unwrap();
@@ -214,7 +215,8 @@ async fn unwatched_names_and_separate_users() {
         RedisSentinels::NAME
     );
     call(&store(RedisConfig::from_url(&url).unwrap()), Request::Observe).await.unwrap();
-    let wrong = by(&[port]).sentinel_credentials("app", Secret::new("wrong-horse"));
+    let wrong =
+        by(&[port]).sentinel_credentials(Credentials::new("app", Secret::new("wrong-horse")));
     for refused in [by(&[port]), wrong] {
         let error = call(&store(refused), Request::Observe).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Authentication);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure::store::redis::Redis;
-use tenure::store::{AnyStore, Secret, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Secret, StoreErrorKind};
 use tenure::{Config, StoreHealth};
 use tenure_servers::{Flow, RedisServer};
 
@@ -67,7 +67,8 @@ mod a_wrong_password_is_named {
 
     async fn redis(client: Client) {
         let server = RedisServer::start_with(&["--requirepass", "horse"]).unwrap();
-        let config = redis::support::local(server.port()).credentials("", Secret::new("mule"));
+        let config = redis::support::local(server.port())
+            .credentials(Credentials::new("", Secret::new("mule")));
         reports(client.store(config), quick(), KIND, "WRONGPASS").await;
     }
 

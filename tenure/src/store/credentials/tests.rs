@@ -18,7 +18,7 @@ async fn a_file_is_read_each_time() {
     let folder = std::env::temp_dir().join(format!("tenure-password-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("password");
-    let login = Login::file("app", &path);
+    let login = Login::new(PasswordFile::new("app", &path));
     assert!(matches!(now(&login).await, Err(CredentialsError::File { .. })));
     for (content, expected) in [
         ("hush", "hush"),
@@ -53,7 +53,7 @@ async fn a_file_is_read_each_time() {
 async fn a_provider_is_asked_each_time() {
     let count = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let asked = Arc::clone(&count);
-    let login = Login::provided(move || {
+    let login = Login::new(move || {
         let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         async move { Provided::Ok(Credentials::new("app", Secret::new(format!("hush-{number}")))) }
     });
@@ -65,18 +65,17 @@ async fn a_provider_is_asked_each_time() {
 
 #[tokio::test]
 async fn a_provider_costs_no_more_than_an_attempt() {
-    let fails = Login::provided(|| async { Provided::Err("the vault is sealed".into()) });
+    let fails = Login::new(|| async { Provided::Err("the vault is sealed".into()) });
     let error = StoreError::from(now(&fails).await.unwrap_err());
     assert_eq!(
         error.to_string(),
         "there are no credentials for the store: the provider of credentials has failed: the vault is sealed"
     );
-    let panics = Login::provided(|| async { panic!("as a bad provider does") });
+    let panics = Login::new(|| async { panic!("as a bad provider does") });
     assert!(matches!(now(&panics).await, Err(CredentialsError::Panicked)));
-    let at_once =
-        Login::provided(|| -> std::future::Ready<Provided> { panic!("as a worse one does") });
+    let at_once = Login::new(|| -> std::future::Ready<Provided> { panic!("as a worse one does") });
     assert!(matches!(now(&at_once).await, Err(CredentialsError::Panicked)));
-    let hangs = Login::provided(pending::<Provided>);
+    let hangs = Login::new(pending::<Provided>);
     let late = TokioRuntime.sleep_until(TokioRuntime.now() + BOUND * 100);
     tokio::select! {
         ended = now(&hangs) => {

@@ -1,7 +1,6 @@
 //! How to reach an etcd cluster, and where in it elections are kept.
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::SettingError;
@@ -9,7 +8,7 @@ use crate::settings::values::{hosts, of_bytes};
 use crate::settings::{Fault, Setting};
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::{CredentialsProvider, Key, Secret};
+use crate::store::{CredentialsProvider, Key};
 use crate::tls::TlsConfig;
 
 pub(super) const ENDPOINTS: Setting<Vec<(String, Option<u16>)>> =
@@ -88,22 +87,9 @@ impl EtcdConfig {
         }
     }
 
-    /// Sets the name and the password of a user.
-    pub fn credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.login = Login::fixed(username, password);
-        self
-    }
-
-    /// The same with a file that has the password, and is read again for each connection. One line
-    /// break at its end is left out.
-    pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
-        self.login = Login::file(username, path);
-        self
-    }
-
-    /// Asks the provider for the user and the password of each connection.
-    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
-        self.login = Login::provided(provider);
+    /// Sets the user and the password of each connection.
+    pub fn credentials(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::new(provider);
         self
     }
 
@@ -240,6 +226,7 @@ fn is_election_timeout(timeout: &Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Credentials, Secret};
 
     #[test]
     fn the_election_timeout_bounds_ttl_and_granularity() {
@@ -280,7 +267,7 @@ mod tests {
         let at = |host| {
             EtcdConfig::cluster([("127.0.0.1", 1), (host, 2379)])
                 .unwrap()
-                .credentials("worker", Secret::new("hush"))
+                .credentials(Credentials::new("worker", Secret::new("hush")))
         };
         for here in ["localhost", "LOCALHOST", "127.0.0.9", "::1", "[::1]", "::ffff:127.0.0.1"] {
             assert_eq!(at(here).overheard(), None, "{here}");

@@ -1,13 +1,12 @@
 //! How to reach a PostgreSQL server, and where in it elections are kept.
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use super::table::LeaseTable;
+use crate::store::CredentialsProvider;
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::{CredentialsProvider, Secret};
 use crate::tls::TlsConfig;
 
 /// Where a PostgreSQL server is, and how to use it.
@@ -68,23 +67,10 @@ impl PostgresConfig {
         self.login.has_password() && self.tls.is_none() && !is_here
     }
 
-    /// Sets the user's password.
-    pub fn password(mut self, password: Secret) -> Self {
-        self.login = Login::fixed("", password);
-        self
-    }
-
-    /// Sets a file that has the user's password, and is read again for each connection. One line
-    /// break at its end is left out.
-    pub fn password_file(mut self, path: impl AsRef<Path>) -> Self {
-        self.login = Login::file("", path);
-        self
-    }
-
-    /// Asks the provider for the password of each connection, and for the user if it names one. The
-    /// requests and the wake-ups have a connection each.
-    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
-        self.login = Login::provided(provider);
+    /// Sets the password of each connection, and the user if the credentials name one. The requests
+    /// and the wake-ups have a connection each.
+    pub fn credentials(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::new(provider);
         self
     }
 

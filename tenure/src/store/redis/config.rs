@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::SettingError;
@@ -11,7 +10,7 @@ use crate::settings::{Fault, Row, Setting};
 use crate::store::common::name_without;
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::{CredentialsProvider, Key, Secret};
+use crate::store::{CredentialsProvider, Key};
 use crate::tls::TlsConfig;
 
 pub(super) type Listed = Vec<(String, Option<u16>)>;
@@ -152,46 +151,18 @@ impl RedisConfig {
         }
     }
 
-    /// Sets the credentials of an ACL user; with an empty name, the default user's password.
-    pub fn credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.login = Login::fixed(username, password);
-        self
-    }
-
-    /// The same with a file that has the password, and is read again for each connection. One line
-    /// break at its end is left out. With an empty name, it is the default user's password.
-    pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
-        self.login = Login::file(username, path);
-        self
-    }
-
-    /// Asks the provider for the user and the password of each connection.
-    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
-        self.login = Login::provided(provider);
+    /// Sets the credentials of each connection: those of an ACL user, or without a name the default
+    /// user's password.
+    pub fn credentials(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::new(provider);
         self
     }
 
     /// Sets the credentials at the sentinels, which have users of their own. Without them sentinels
     /// are asked without credentials; those of [`credentials`](Self::credentials) are not sent to
     /// sentinels.
-    pub fn sentinel_credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.sentinel_login = Login::fixed(username, password);
-        self
-    }
-
-    /// The same with a file, as in [`credentials_file`](Self::credentials_file).
-    pub fn sentinel_credentials_file(
-        mut self,
-        username: impl Into<String>,
-        path: impl AsRef<Path>,
-    ) -> Self {
-        self.sentinel_login = Login::file(username, path);
-        self
-    }
-
-    /// Asks the provider for the user and the password of each connection to a sentinel.
-    pub fn sentinel_credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
-        self.sentinel_login = Login::provided(provider);
+    pub fn sentinel_credentials(mut self, provider: impl CredentialsProvider) -> Self {
+        self.sentinel_login = Login::new(provider);
         self
     }
 

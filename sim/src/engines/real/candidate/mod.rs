@@ -23,7 +23,7 @@ use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
-use tenure::store::{AnyStore, Secret};
+use tenure::store::{AnyStore, Credentials, Secret};
 use tenure::tls::TlsConfig;
 use tenure_servers::RedisSentinels;
 use tokio::sync::mpsc;
@@ -84,21 +84,21 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
     let trusts = brief.trust_empty_store;
     let runtime = Arc::clone(runtime);
     let first = || brief.store.routes().first();
-    let password = || Secret::new(login::PASSWORD);
+    let credentials = || Credentials::new(login::USER, Secret::new(login::PASSWORD));
     let tls = match &brief.access.authority {
         Some(authority) => Some(TlsConfig::with_ca(authority).ok()?),
         None => None,
     };
     let postgres = || {
         let config = PostgresConfig::new(HOST, first()?.server, login::USER).database("postgres");
-        let config = config.password(password()).trust_empty_store(trusts);
+        let config = config.credentials(credentials()).trust_empty_store(trusts);
         Some(match tls.clone() {
             Some(tls) => config.tls(tls),
             None => config,
         })
     };
     let redis = |port| {
-        let config = RedisConfig::new(HOST, port).credentials(login::USER, password());
+        let config = RedisConfig::new(HOST, port).credentials(credentials());
         let config = config.trust_empty_store(trusts);
         match tls.clone() {
             Some(tls) => config.tls(tls),

@@ -8,7 +8,7 @@ fn read(url: &str) -> RedisConfig {
 
 /// The user and the password of the next connection.
 fn login(login: &Login) -> (Option<String>, Option<String>) {
-    let Identity { username, password } = login.at_once().unwrap();
+    let Identity { username, password } = login.at_once();
     (username, password.map(|password| password.reveal().to_owned()))
 }
 

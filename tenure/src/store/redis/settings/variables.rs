@@ -33,7 +33,7 @@ fn variables_are_looked_up_prefix_by_prefix() {
     ])
     .unwrap();
     assert_eq!(config.servers, one("one", 7));
-    let Identity { username, password } = config.login.at_once().unwrap();
+    let Identity { username, password } = config.login.at_once();
     assert_eq!(username.as_deref(), Some("me"));
     assert_eq!(password.as_ref().map(Secret::reveal), Some("hush"));
     assert_eq!((&*config.prefix, config.tls.is_none()), ("app", true));
@@ -63,7 +63,7 @@ fn empty_variables_mean_no_value() {
 #[test]
 fn credentials_go_to_their_own_host_only() {
     let password = |variables: &[(&str, &str)]| {
-        let Identity { username, password } = from(variables).unwrap().login.at_once().unwrap();
+        let Identity { username, password } = from(variables).unwrap().login.at_once();
         assert_eq!(username.is_some(), password.is_some(), "{username:?}");
         password.map(|password| password.reveal().to_owned())
     };
