@@ -83,36 +83,16 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The stored token, if there is one.
         stored: Option<Token>,
     },
-    /// The token can't be stored.
-    #[error("token {token} is above {most}, the highest token that the fence {fence:?} can store")]
-    TooHigh {
+    /// This fence can't be used so: its token is above the highest that a `bigint` has, its election's
+    /// key has a zero byte, which no text of PostgreSQL can have, or the check was made inside a
+    /// savepoint, a rollback to which would end it. Nothing was taken over, checked or written, and a
+    /// repetition does not help: the text says what to change.
+    #[error("the fence {fence:?} {why}")]
+    Misused {
         /// The fence's name: its election, or its Redis key.
         fence: String,
-        /// This tenure's token.
-        token: Token,
-        /// The highest token that can be stored.
-        most: u64,
-    },
-    /// The election's key can't be stored: no text of PostgreSQL has a zero byte. Nothing was taken
-    /// over, and a repetition does not help.
-    #[error(
-        "the fence {fence:?} can't be stored, since PostgreSQL has no text with a zero byte: name the election \
-         without one"
-    )]
-    ZeroByte {
-        /// The fence's name: its election.
-        fence: String,
-    },
-    /// The check was made inside a savepoint, and so would end with a rollback to it, before the
-    /// transaction does. Nothing was checked. Check before the first savepoint of the transaction;
-    /// a savepoint ends with its release, and not with a rollback to it.
-    #[error(
-        "the fence {fence:?} can't be checked inside a savepoint: a rollback to it would free the check's lock; check \
-         before the savepoint, in the transaction itself"
-    )]
-    Savepoint {
-        /// The fence's name: its election.
-        fence: String,
+        /// What it can't do, and what to change.
+        why: String,
     },
     /// The session can't write: it is at a replica, or is read-only. Nothing was taken over,
     /// checked or written. What is read at a replica may be older than the take-over.
@@ -174,10 +154,9 @@ fn as_bigint<E: std::error::Error + 'static>(
     fence: &str,
     token: Token,
 ) -> Result<i64, FenceError<E>> {
-    i64::try_from(token).map_err(|_| FenceError::TooHigh {
+    i64::try_from(token).map_err(|error| FenceError::Misused {
         fence: fence.to_owned(),
-        token,
-        most: i64::MAX.unsigned_abs(),
+        why: format!("can't store the token: {error}"),
     })
 }
 

@@ -49,7 +49,7 @@
 //!
 //! A rollback to a savepoint frees all locks that were taken since, of whatever kind: a take-over
 //! could then come between the check and the commit. So a check is refused inside a savepoint, and
-//! inside a PL/pgSQL block that handles exceptions, which is one too ([`FenceError::Savepoint`]). A
+//! inside a PL/pgSQL block that handles exceptions, which is one too ([`FenceError::Misused`]). A
 //! check before them holds: what is written inside may be rolled back, and the check's lock stays.
 //! Drivers that set a savepoint before each statement (`ON_ERROR_ROLLBACK` of psql, `autosave` of
 //! JDBC) must not do so here.
@@ -176,8 +176,8 @@ impl Fence {
     ///
     /// # Errors
     /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
-    /// the session can't write, as at a standby. [`FenceError::ZeroByte`] if the election's key has
-    /// one. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the
+    /// the session can't write, as at a standby. [`FenceError::Misused`] if the election's key has a
+    /// zero byte. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the
     /// take-over, if need be on another connection, until its outcome is known.
     pub async fn take_over(
         &self,
@@ -186,7 +186,8 @@ impl Fence {
     ) -> Result<TakenOver, FenceError<Error>> {
         let fence = self.election.as_str();
         if fence.contains('\0') {
-            return Err(FenceError::ZeroByte { fence: fence.to_owned() });
+            let why = "can't be stored, since PostgreSQL has no text with a zero byte: name the election without one";
+            return Err(FenceError::Misused { fence: fence.to_owned(), why: why.to_owned() });
         }
         let number = as_bigint(fence, token)?;
         let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
@@ -237,7 +238,7 @@ impl TakenOver {
     /// # Errors
     /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer
     /// tenure has the resource; [`FenceError::Unknown`] also where that shows as a serialization
-    /// failure. [`FenceError::Savepoint`] if this is a savepoint, or one is open: check before the
+    /// failure. [`FenceError::Misused`] if this is a savepoint, or one is open: check before the
     /// first one. [`FenceError::ReadOnly`] if the transaction can't write.
     pub async fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
         let fence = self.fence.election.as_str();
@@ -245,9 +246,12 @@ impl TakenOver {
             &[(&fence, Type::TEXT), (&self.number, Type::INT8)];
         let rows = transaction.query_typed(&self.fence.check_sql(), parameters).await;
         let rows = rows.map_err(|error| match error.code() {
-            Some(&SqlState::ACTIVE_SQL_TRANSACTION) => {
-                FenceError::Savepoint { fence: fence.to_owned() }
-            }
+            Some(&SqlState::ACTIVE_SQL_TRANSACTION) => FenceError::Misused {
+                fence: fence.to_owned(),
+                why: "can't be checked inside a savepoint: a rollback to it would free the check's lock; check before the \
+                      savepoint, in the transaction itself"
+                    .to_owned(),
+            },
             _ => without_answer(fence)(error),
         });
         if !rows?.is_empty() {

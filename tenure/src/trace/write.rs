@@ -52,9 +52,7 @@ impl Write {
             Err(
                 FenceError::Superseded { .. }
                 | FenceError::Lost { .. }
-                | FenceError::TooHigh { .. }
-                | FenceError::ZeroByte { .. }
-                | FenceError::Savepoint { .. }
+                | FenceError::Misused { .. }
                 | FenceError::ReadOnly { .. },
             ) => Outcome::Refused,
             Err(FenceError::Unknown { .. }) => Outcome::Unknown,

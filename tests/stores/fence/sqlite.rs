@@ -168,7 +168,11 @@ fn refusals_name_the_fence_and_both_tokens() {
     let other = Fence::new(&Key::new("other").unwrap());
     let _ = other.take_over(&mut connection, token(OLD)).unwrap();
     let error = fence().take_over(&mut connection, token(u64::MAX)).unwrap_err();
-    assert!(matches!(error, FenceError::TooHigh { .. }), "{error:?}");
+    assert!(matches!(error, FenceError::Misused { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("can't store the token: token 18446744073709551615 is"),
+        "{error}"
+    );
     for (sql, holds) in [
         ("UPDATE tenure_fences SET token = 5", "token 5"),
         ("DELETE FROM tenure_fences", "no token"),
