@@ -38,9 +38,9 @@ impl AnyStore {
     /// were deleted (DEBUG), and why it failed (WARN).
     ///
     /// ```
-    /// use tenure::store::{AnyStore, Memory, PurgeAge};
+    /// use tenure::store::{AnyStore, Memory};
     ///
-    /// let store = AnyStore::new(Memory::new()).purging(PurgeAge::new(30 * PurgeAge::DAY)?);
+    /// let store = AnyStore::new(Memory::new()).purging("30d".parse()?);
     /// // The same by a URL.
     /// let store = AnyStore::from_url("memory:?purge=30d")?;
     /// # drop(store);
@@ -59,6 +59,7 @@ impl AnyStore {
     }
 
     /// The age at which its drivers [purge](Self::purging) it, if they do.
+    #[doc(hidden)]
     pub fn purges(&self) -> Option<PurgeAge> {
         self.purges
     }

@@ -8,24 +8,21 @@ use crate::SettingError;
 use crate::settings::{Fault, Setting};
 
 /// How long ago a lease must have ended for its record to be [purged](super::Store::purge) by
-/// [drivers](super::AnyStore::purging): from [an hour](Self::LEAST) to [ten years](Self::MOST).
+/// [drivers](super::AnyStore::purging): from an hour to ten years (3650 days).
 ///
 /// As text, it is a whole number with one of the units `h` and `d`: `12h`, `30d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PurgeAge(Duration);
 
 impl PurgeAge {
-    /// A day.
-    pub const DAY: Duration = Duration::from_secs(24 * 3_600);
-    /// The least: no network delays a request for that long.
-    pub const LEAST: Duration = Duration::from_secs(3_600);
-    /// The most.
-    pub const MOST: Duration = Duration::from_secs(3_650 * 24 * 3_600);
+    /// No network delays a request for that long.
+    const LEAST: Duration = Duration::from_secs(3_600);
+    const MOST: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 
     /// Checks an age.
     ///
     /// # Errors
-    /// If it is below [`LEAST`](Self::LEAST) or above [`MOST`](Self::MOST).
+    /// If it is below an hour or above ten years.
     pub fn new(age: Duration) -> Result<Self, SettingError> {
         Self::of(age).map_err(|fault| PURGE.row.refuse(&shown(age), fault))
     }

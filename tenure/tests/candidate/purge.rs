@@ -53,11 +53,11 @@ async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
 
 #[tokio::test]
 async fn a_driver_purges_when_asked_to() {
-    let hour = PurgeAge::new(PurgeAge::LEAST).unwrap();
+    let age = |text: &str| text.parse::<PurgeAge>().unwrap();
+    let hour = age("1h");
     assert!(is_purged(|store| store.purging(hour)).await);
     // Candidates erase the type of their store, whatever it is.
     assert!(is_purged(|store| AnyStore::new(store.purging(hour))).await);
     assert!(!is_purged(|store| store).await);
-    let day = PurgeAge::new(PurgeAge::DAY).unwrap();
-    assert!(!is_purged(|store| store.purging(day)).await, "not that old");
+    assert!(!is_purged(|store| store.purging(age("1d"))).await, "not that old");
 }

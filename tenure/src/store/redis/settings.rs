@@ -133,21 +133,13 @@ impl RedisConfig {
     }
 
     /// Reads variables such as `TENURE_REDIS_HOST`, and in place of each one that is not set,
-    /// variables such as `REDIS_HOST`; see [`from_variables`](Self::from_variables).
+    /// variables such as `REDIS_HOST`. [`from_variables`](Self::from_variables) reads those of other
+    /// prefixes.
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
     pub fn from_env() -> Result<Self, SettingError> {
-        Self::from_env_prefixed(TABLE.prefixes)
-    }
-
-    /// The same with other prefixes, for programs that have variables such as `MUTEX_REDIS_HOST`
-    /// already.
-    ///
-    /// # Errors
-    /// As for [`from_variables`](Self::from_variables).
-    pub fn from_env_prefixed(prefixes: &[&str]) -> Result<Self, SettingError> {
-        Self::from_variables(prefixes, |name| std::env::var_os(name))
+        Self::from_variables(TABLE.prefixes, |name| std::env::var_os(name))
     }
 
     /// Reads variables through `lookup`; the table of `docs/stores/redis.md` has their names. Each
