@@ -22,7 +22,7 @@ use core::num::NonZeroU64;
 /// let token: Token = "1700000000000000".parse()?;
 /// let column = i64::try_from(token)?;
 /// assert_eq!(Token::try_from(column)?, token);
-/// assert_eq!(Token::try_from(-1_i64), Err(TokenError::Negative { number: -1 }));
+/// assert_eq!(Token::try_from(-1_i64).unwrap_err().to_string(), "-1 is no token; tokens begin at 1");
 /// # Ok::<(), TokenError>(())
 /// ```
 ///

@@ -93,25 +93,21 @@ pub(crate) fn part_of(runtime: &dyn Runtime, whole: Duration) -> Duration {
 
 /// A candidate was started where no async runtime runs, or one without what elections need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoRuntime {
-    /// There is none.
-    #[error(
-        "no tokio runtime here: call this inside one; a candidate can also be built, and its driver spawned elsewhere"
-    )]
-    Absent,
+#[error("{0}")]
+pub struct NoRuntime(&'static str);
+
+impl NoRuntime {
+    pub(crate) const ABSENT: Self = Self::new(
+        "no tokio runtime here: call this inside one; a candidate can also be built, and its driver spawned elsewhere",
+    );
     /// Its builder did not enable timers.
-    #[error("this tokio runtime has no timers: build it with enable_time() or enable_all()")]
-    NoTimers,
-    /// Its builder did not enable I/O.
-    #[error("this tokio runtime has no I/O: build it with enable_io() or enable_all()")]
-    NoIo,
-    /// A test's world needs one whose clock can be paused.
-    #[error(
-        "this tokio runtime has several threads, and its clock can't be paused: use a current-thread runtime, as \
-         #[tokio::test] does by default"
-    )]
-    ManyThreads,
+    pub(crate) const NO_TIMERS: Self =
+        Self::new("this tokio runtime has no timers: build it with enable_time() or enable_all()");
+
+    /// With a text that says what is missing, and what to do.
+    pub const fn new(text: &'static str) -> Self {
+        Self(text)
+    }
 }
 
 /// A byte stream to a server.

@@ -39,12 +39,15 @@ impl PausedRuntime {
     /// # Errors
     /// Where there is no runtime, or one whose clock can't be paused.
     pub(crate) fn new() -> Result<Self, NoRuntime> {
-        let tokio = Handle::try_current().map_err(|_| NoRuntime::Absent)?;
+        let tokio = Handle::try_current().map_err(|_| NoRuntime::ABSENT)?;
         if tokio.runtime_flavor() != RuntimeFlavor::CurrentThread {
-            return Err(NoRuntime::ManyThreads);
+            return Err(NoRuntime::new(
+                "this tokio runtime has several threads, and its clock can't be paused: use a current-thread runtime, \
+                 as #[tokio::test] does by default",
+            ));
         }
         if !has_timers() {
-            return Err(NoRuntime::NoTimers);
+            return Err(NoRuntime::NO_TIMERS);
         }
         if !is_paused() {
             time::pause();

@@ -99,13 +99,15 @@ impl Runtime for TokioRuntime {
     }
 
     fn available(&self) -> Result<(), NoRuntime> {
-        Handle::try_current().map_err(|_| NoRuntime::Absent)?;
+        Handle::try_current().map_err(|_| NoRuntime::ABSENT)?;
         if !has_timers() {
-            return Err(NoRuntime::NoTimers);
+            return Err(NoRuntime::NO_TIMERS);
         }
         #[cfg(unix)]
         if !works(|| drop(tokio::net::UnixStream::pair())) {
-            return Err(NoRuntime::NoIo);
+            return Err(NoRuntime::new(
+                "this tokio runtime has no I/O: build it with enable_io() or enable_all()",
+            ));
         }
         Ok(())
     }

@@ -104,19 +104,14 @@ impl Profile {
     }
 }
 
-/// A name is too short or too long.
+/// A name is too short or too long. The text says which, its length and the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has {length} bytes; it must have {least} to {most}")]
-#[non_exhaustive]
 pub struct LimitError {
-    /// Which name.
-    pub what: &'static str,
-    /// How long it is, in bytes.
-    pub length: usize,
-    /// The least.
-    pub least: usize,
-    /// The most.
-    pub most: usize,
+    what: &'static str,
+    length: usize,
+    least: usize,
+    most: usize,
 }
 
 /// The 128 bits of FNV-1a.

@@ -75,30 +75,24 @@ pub struct World {
     store: Memory,
 }
 
-/// Why a store can't do what a test asks of it.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tenure::testing::{World, WorldError};
-///
-/// let world = World::new()?;
-/// assert!(matches!(world.expire("report"), Err(WorldError::NotHeld { key }) if key.as_str() == "report"));
-/// # Ok(())
-/// # }
-/// ```
+/// Why a store can't do what a test asks of it: no candidate holds the lease, or the key is empty
+/// or too long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WorldError {
-    /// The key is empty or too long.
+#[error(transparent)]
+pub struct WorldError(Problem);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Problem {
     #[error(transparent)]
-    Limit(#[from] LimitError),
-    /// There is no lease to end.
-    #[error("no candidate holds the lease of {key:?}: await elected() of one first")]
-    NotHeld {
-        /// The election.
-        key: Key,
-    },
+    Limit(LimitError),
+    #[error("no candidate holds the lease of {0:?}: await elected() of one first")]
+    NotHeld(Key),
+}
+
+impl From<LimitError> for WorldError {
+    fn from(error: LimitError) -> Self {
+        Self(Problem::Limit(error))
+    }
 }
 
 impl World {
@@ -142,7 +136,7 @@ impl World {
     /// If no candidate holds the lease.
     pub fn expire(&self, key: impl AsRef<str>) -> Result<(), WorldError> {
         let key = Key::new(key)?;
-        if self.store.expire(&key) { Ok(()) } else { Err(WorldError::NotHeld { key }) }
+        if self.store.expire(&key) { Ok(()) } else { Err(WorldError(Problem::NotHeld(key))) }
     }
 
     /// Ends a lease as [`expire`](Self::expire) does, and grants it to another holder in the same
@@ -157,7 +151,7 @@ impl World {
         let key = Key::new(key)?;
         let holder = HolderId::from_bits(self.runtime.random());
         let profile = Profile::new("another holder", "")?;
-        self.store.supersede(&key, holder, profile).ok_or(WorldError::NotHeld { key })
+        self.store.supersede(&key, holder, profile).ok_or(WorldError(Problem::NotHeld(key)))
     }
 
     /// Replaces the store's server by another one, which knows no lease and no token. Leaders learn

@@ -103,28 +103,22 @@ enum State {
     Open(Arc<Queue>),
 }
 
-/// Why a candidate can't write to a log.
+/// Why a candidate can't write to a log: the file can't be written, or the candidate's runtime has
+/// another clock than the candidates that write to it already.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TraceError {
-    /// The file can't be written, or its thread not be started.
+#[error(transparent)]
+pub struct TraceError(Problem);
+
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    /// Or its thread can't be started.
     #[error("the log {} can't be written", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The candidate's runtime has another clock than the candidates that write to the file
-    /// already.
+    Io { path: PathBuf, source: io::Error },
     #[error(
         "the log {} has lines of another runtime's clock; give this candidate a log of its own",
         path.display()
     )]
-    OtherClock {
-        /// The file.
-        path: PathBuf,
-    },
+    OtherClock { path: PathBuf },
 }
 
 impl Log {
@@ -174,10 +168,13 @@ impl Log {
         let mut state = self.state();
         let queue = match &*state {
             State::Open(queue) if queue.has_clock_of(runtime) => Arc::clone(queue),
-            State::Open(_) => return Err(TraceError::OtherClock { path: self.0.path.clone() }),
+            State::Open(_) => {
+                let path = self.0.path.clone();
+                return Err(TraceError(Problem::OtherClock { path }));
+            }
             State::New(file) => {
                 let queue = file.try_clone().and_then(|file| Queue::open(file, runtime, drift_ppm));
-                let failed = |source| TraceError::Io { path: self.0.path.clone(), source };
+                let failed = |source| TraceError(Problem::Io { path: self.0.path.clone(), source });
                 let queue = Arc::new(queue.map_err(failed)?);
                 *state = State::Open(Arc::clone(&queue));
                 queue

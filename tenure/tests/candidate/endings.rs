@@ -2,7 +2,6 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FusedStream;
-use tenure::runtime::NoRuntime;
 use tenure::store::Memory;
 use tenure::{Candidate, Event, StartError, StopError, Stopped};
 
@@ -74,12 +73,12 @@ fn unfit_runtimes_are_refused_at_start() {
         let runtime = builder.build().unwrap();
         let start = async { Candidate::builder(Memory::new(), "job").start() };
         match runtime.block_on(start) {
-            Err(StartError::NoRuntime(why)) => why,
+            Err(StartError::NoRuntime(why)) => why.to_string(),
             other => panic!("{other:?}"),
         }
     };
     let builder = tokio::runtime::Builder::new_current_thread;
-    assert_eq!(refused(&mut builder()), NoRuntime::NoTimers);
-    assert_eq!(refused(builder().enable_io()), NoRuntime::NoTimers);
-    assert_eq!(refused(builder().enable_time()), NoRuntime::NoIo);
+    assert!(refused(&mut builder()).contains("has no timers"));
+    assert!(refused(builder().enable_io()).contains("has no timers"));
+    assert!(refused(builder().enable_time()).contains("has no I/O"));
 }

@@ -101,6 +101,10 @@ impl Runtime for PausedRuntime {
     }
 
     fn available(&self) -> Result<(), NoRuntime> {
-        if self.0.over.load(Ordering::Relaxed) { Err(NoRuntime::Absent) } else { Ok(()) }
+        if self.0.over.load(Ordering::Relaxed) {
+            Err(NoRuntime::new("the process is over"))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Runtime for SimRuntime {
     }
 
     fn available(&self) -> Result<(), NoRuntime> {
-        if self.0.is_alive() { Ok(()) } else { Err(NoRuntime::Absent) }
+        if self.0.is_alive() { Ok(()) } else { Err(NoRuntime::new("the host is down")) }
     }
 
     fn entropy(&self) -> io::Result<u128> {

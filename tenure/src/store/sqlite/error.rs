@@ -11,8 +11,8 @@ use rustix::fs::{Access, access};
 
 use crate::store::{LimitError, StoreError, StoreErrorKind};
 
-/// Why the file could not be used: the source of the [`StoreError`]s of this store. Like all of
-/// them it means *unknown*.
+/// Why the file could not be used: the source of the [`StoreError`]s of this store, by whose kind
+/// applications decide. Like all of them it means *unknown*.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {

@@ -54,6 +54,7 @@ mod waiting;
 mod worker;
 
 pub use config::SqliteConfig;
+#[doc(hidden)]
 pub use error::SqliteError;
 #[doc(hidden)]
 pub use rights::Concern;
