@@ -64,9 +64,18 @@ fn errors_name_setting_value_and_bounds() {
             "request timeout is 3600s; it must be within 1ms and 15s",
         ),
         (fifteen().stop_margin(secs(16)), "stop margin is 16s; it must be within 0ns and 15s"),
-        (fifteen().retry(ns, secs(1)), "least retry is 1ns; it must be within 1ms and 1s"),
-        (fifteen().retry(secs(2), secs(1)), "least retry is 2s; it must be within 1ms and 1s"),
-        (fifteen().retry(ms(1), hour), "largest retry is 3600s; it must be within 1ms and 15s"),
+        (
+            fifteen().least_retry(ns).largest_retry(secs(1)),
+            "least retry is 1ns; it must be within 1ms and 1s",
+        ),
+        (
+            fifteen().least_retry(secs(2)).largest_retry(secs(1)),
+            "least retry is 2s; it must be within 1ms and 1s",
+        ),
+        (
+            fifteen().least_retry(ms(1)).largest_retry(hour),
+            "largest retry is 3600s; it must be within 1ms and 15s",
+        ),
         (fifteen().poll_bound(ns), "poll bound is 1ns; it must be within 1ms and 86400s"),
         (fifteen().poll_bound(25 * hour), "poll bound is 90000s; it must be within 1ms and 86400s"),
         (
@@ -103,7 +112,8 @@ fn the_bounds_themselves_are_allowed() {
         .stop_margin(Duration::ZERO)
         .drain_bound(Duration::ZERO)
         .granularity(Duration::from_nanos(1))
-        .retry(ms(1), ms(1))
+        .least_retry(ms(1))
+        .largest_retry(ms(1))
         .request_timeout(ms(1))
         .renew_interval(ms(1))
         .poll_bound(ms(1))
@@ -260,7 +270,8 @@ fn each_setting_is_what_was_set() {
         .request_timeout(secs(3))
         .stop_margin(secs(4))
         .drift_ppm(200)
-        .retry(ms(20), ms(300))
+        .least_retry(ms(20))
+        .largest_retry(ms(300))
         .poll_bound(secs(9))
         .drain_bound(secs(11))
         .quarantine(secs(70))
@@ -309,6 +320,15 @@ fn what_was_not_set_follows_a_changed_ttl() {
         builder.stop_margin(secs(1))
     };
     assert_eq!(twice(others(fifteen())).0, others(Config::builder(secs(30))).build());
+    // Also what equals the former TTL, or its default, and in either order.
+    let equal = |builder: ConfigBuilder| {
+        let builder = builder.drain_bound(secs(15)).quarantine(secs(15)).poll_bound(secs(15));
+        builder.least_retry(ms(100)).largest_retry(secs(1))
+    };
+    let lowered = twice(equal(fifteen())).1.to_builder().ttl(secs(14)).build();
+    assert_eq!(lowered, equal(Config::builder(secs(14))).build());
+    let lowered = lowered.unwrap();
+    assert_eq!((lowered.quarantine(), lowered.drain_bound()), (secs(15), secs(15)));
     let short = set(fifteen()).build().unwrap().to_builder().ttl(secs(90)).build().unwrap_err();
     assert!(short.to_string().starts_with("quarantine is 60s"), "{short}");
 }

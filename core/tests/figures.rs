@@ -45,7 +45,8 @@ fn settings() -> impl Strategy<Value = (u64, u64, u64, u32, ConfigBuilder)> {
             .stop_margin(part(margin))
             .renew_interval(part(renew).max(ms(1)))
             .request_timeout(part(timeout).max(ms(1)))
-            .retry(ms(1), retry);
+            .least_retry(ms(1))
+            .largest_retry(retry);
         (ttl, granularity, ttl / 1_000 * margin, ppm, builder)
     })
 }
@@ -138,7 +139,7 @@ proptest! {
     #[test]
     fn as_many_renewals_as_promised_fit((_, _, _, _, builder) in settings(), seed in any::<u128>()) {
         // The least retry, so that randomness can't shorten the attempts by much.
-        let Ok(config) = builder.retry(ms(1), ms(1)).build() else { return Ok(()) };
+        let Ok(config) = builder.least_retry(ms(1)).largest_retry(ms(1)).build() else { return Ok(()) };
         let promised = config.explain().renewal_attempts;
         prop_assert!(promised >= 3, "the inequality promises three");
         let mut leader = Leader::elected(config, seed, 0);

@@ -20,7 +20,8 @@ struct Given {
     request_timeout: Option<Duration>,
     stop_margin: Option<Duration>,
     drift_ppm: Option<u32>,
-    retry: Option<(Duration, Duration)>,
+    least_retry: Option<Duration>,
+    largest_retry: Option<Duration>,
     poll_bound: Option<Duration>,
     drain_bound: Option<Duration>,
     longest_stop: Option<Duration>,
@@ -41,10 +42,7 @@ impl Given {
             };
         }
         set!(renew_interval request_timeout stop_margin drift_ppm poll_bound drain_bound longest_stop quarantine);
-        set!(granularity);
-        if let Some((least, most)) = self.retry {
-            builder = builder.retry(least, most);
-        }
+        set!(granularity least_retry largest_retry);
         builder.build()
     }
 
@@ -59,10 +57,8 @@ impl Given {
                 "renew interval" => given.renew_interval = Some(value),
                 "request timeout" => given.request_timeout = Some(value),
                 "stop margin" => given.stop_margin = Some(value),
-                "least retry" => given.retry = given.retry.map(|(_, most)| (value, most)),
-                "largest retry" => {
-                    given.retry = Some((given.retry.map_or(ms(1), |it| it.0), value));
-                }
+                "least retry" => given.least_retry = Some(value),
+                "largest retry" => given.largest_retry = Some(value),
                 "poll bound" => given.poll_bound = Some(value),
                 "drain bound" => given.drain_bound = Some(value),
                 "longest stop" => given.longest_stop = Some(value),
@@ -106,10 +102,13 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (Given { request_timeout: Some(ns), ..fifteen() }, "set request timeout to 1.5s"),
         (Given { request_timeout: Some(hour), ..fifteen() }, "set request timeout to 1.5s"),
         (Given { stop_margin: Some(hour), ..fifteen() }, "set stop margin to 1.5s"),
-        (Given { retry: Some((ns, ms(1_000))), ..fifteen() }, "set least retry to 100ms"),
-        (Given { retry: Some((ms(50), ms(20))), ..fifteen() }, "set least retry to 1ms"),
-        (Given { retry: Some((ms(1), hour)), ..fifteen() }, "set largest retry to 1s"),
-        (Given { retry: Some((ms(1), Duration::ZERO)), ..fifteen() }, "set largest retry to 1s"),
+        (Given { least_retry: Some(ns), ..fifteen() }, "set least retry to 100ms"),
+        (
+            Given { least_retry: Some(ms(50)), largest_retry: Some(ms(20)), ..fifteen() },
+            "set least retry to 20ms",
+        ),
+        (Given { largest_retry: Some(hour), ..fifteen() }, "set largest retry to 1s"),
+        (Given { largest_retry: Some(Duration::ZERO), ..fifteen() }, "set largest retry to 1s"),
         (Given { poll_bound: Some(ns), ..fifteen() }, "set poll bound to 15s"),
         (Given { poll_bound: Some(25 * hour), ..fifteen() }, "set poll bound to 15s"),
         (Given { drain_bound: Some(25 * hour), ..fifteen() }, "set drain bound to 15s"),
@@ -123,7 +122,7 @@ fn each_refusal_names_a_value_that_is_accepted() {
         // TTL.
         (Given { request_timeout: Some(ms(3_000)), ..fifteen() }, "set request timeout to 1.733s"),
         (Given { renew_interval: Some(ms(9_000)), ..fifteen() }, "set renew interval to 5.701s"),
-        (Given { retry: Some((ms(1), ms(9_000))), ..fifteen() }, "set largest retry to 1.233s"),
+        (Given { largest_retry: Some(ms(9_000)), ..fifteen() }, "set largest retry to 1.233s"),
         (Given { stop_margin: Some(ms(9_000)), ..fifteen() }, "set stop margin to 2.201s"),
         (Given { drift_ppm: Some(200_000), ..fifteen() }, "set request timeout to 166ms"),
         (
@@ -180,14 +179,14 @@ prop_compose! {
     fn given()(
         ttl in 50..100_000_u64,
         times in prop::array::uniform7(time()),
-        retry in prop::option::weighted(0.3, (0..2_000_u64, 0..20_000_u64)),
+        least_retry in prop::option::weighted(0.3, (0..2_000_u64).prop_map(ms)),
+        largest_retry in prop::option::weighted(0.3, (0..20_000_u64).prop_map(ms)),
         drift_ppm in prop::option::weighted(0.3, 0..250_000_u32),
         granularity in prop::option::weighted(0.3, 0..20_000_u64),
     ) -> Given {
         let [renew_interval, request_timeout, stop_margin, poll_bound, drain_bound, longest_stop, quarantine] = times;
-        let retry = retry.map(|(least, most)| (ms(least), ms(most)));
         Given {
-            ttl: ms(ttl), renew_interval, request_timeout, stop_margin, drift_ppm, retry, poll_bound, drain_bound,
+            ttl: ms(ttl), renew_interval, request_timeout, stop_margin, drift_ppm, least_retry, largest_retry, poll_bound, drain_bound,
             longest_stop, quarantine, granularity: granularity.map(ms),
         }
     }

@@ -40,7 +40,8 @@ fn settings() -> ConfigBuilder {
         .stop_margin(secs(1))
         .renew_interval(secs(3))
         .request_timeout(secs(1))
-        .retry(ms(100), secs(1))
+        .least_retry(ms(100))
+        .largest_retry(secs(1))
         .drain_bound(secs(4))
 }
 

@@ -60,7 +60,7 @@ fn set(builder: ConfigBuilder, setting: &Setting) -> ConfigBuilder {
         Setting::RenewInterval(of) => builder.renew_interval(of),
         Setting::RequestTimeout(of) => builder.request_timeout(of),
         Setting::StopMargin(of) => builder.stop_margin(of),
-        Setting::Retry(least, most) => builder.retry(least, most),
+        Setting::Retry(least, most) => builder.least_retry(least).largest_retry(most),
         Setting::PollBound(of) => builder.poll_bound(of),
         Setting::DrainBound(of) => builder.drain_bound(of),
         Setting::Quarantine(of) => builder.quarantine(of),

@@ -57,8 +57,7 @@ impl ConfigBuilder {
     }
 
     /// How long another candidate has to watch the lease, without a renewal, before it may take it.
-    /// What was not set follows, and so does a drain bound or a quarantine that equals the former
-    /// TTL: to lower a TTL that other candidates still use, set the
+    /// What was not set follows. To lower a TTL that other candidates still use, set the
     /// [quarantine](Self::quarantine) to theirs.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.0 = self.0.with_ttl(ttl);
@@ -92,14 +91,20 @@ impl ConfigBuilder {
         self
     }
 
-    /// The longest random delay before another attempt: `least` after one failure, doubled with
-    /// each failure in a row, `most` at the most. The delay is drawn from zero on. `least` is also
-    /// the least time between two attempts caused by hints. Default: 100 ms and 1 s, less for short
-    /// leases.
-    pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
-        self.0.retry_least = Span::of(least);
-        self.0.retry_most = Span::of(most);
-        self.choose(Chosen::RETRY)
+    /// The longest random delay before another attempt after one failure. It doubles with each
+    /// failure in a row, up to the [largest](Self::largest_retry), and is drawn from zero on. Also
+    /// the least time between two attempts caused by hints. Default: 100 ms, less for short leases
+    /// and short largest delays.
+    pub const fn least_retry(mut self, delay: Duration) -> Self {
+        self.0.retry_least = Span::of(delay);
+        self.choose(Chosen::LEAST_RETRY)
+    }
+
+    /// The longest random delay before another attempt after many failures in a row. Default: 1 s,
+    /// less for short leases, but no less than the [least](Self::least_retry).
+    pub const fn largest_retry(mut self, delay: Duration) -> Self {
+        self.0.retry_most = Span::of(delay);
+        self.choose(Chosen::LARGEST_RETRY)
     }
 
     /// The longest time between two attempts of a waiting candidate, for stores and networks that
@@ -150,7 +155,7 @@ impl ConfigBuilder {
     /// until lately; at most 7 days. Default: the TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
         self.0.quarantine = Span::of(quarantine);
-        self
+        self.choose(Chosen::QUARANTINE)
     }
 
     /// How much too early a lease may end because the store counts coarsely: at least the
@@ -184,30 +189,29 @@ impl ConfigBuilder {
 }
 
 impl Config {
-    /// A drain bound or a quarantine that was set to the TTL itself can't be told from its default.
     pub(super) const fn with_ttl(mut self, ttl: Duration) -> Self {
-        let (old, new) = (nanos(self.ttl()), Span::of(ttl));
+        self.ttl = Span::of(ttl);
         if !self.chosen.has(Chosen::POLL_BOUND) {
-            self.poll_bound = new;
+            self.poll_bound = self.ttl;
         }
-        if !self.chosen.has(Chosen::LONGEST_STOP) && nanos(self.stop.get()) == old {
-            self.stop = new;
+        if !self.chosen.has(Chosen::DRAIN_BOUND.and(Chosen::LONGEST_STOP)) {
+            self.stop = self.ttl;
         }
-        if nanos(self.quarantine()) == old {
-            self.quarantine = new;
+        if !self.chosen.has(Chosen::QUARANTINE) {
+            self.quarantine = self.ttl;
         }
-        Self { ttl: new, ..self }
+        self
     }
 
     pub(super) const fn drain_within(mut self, bound: Duration) -> Self {
         self.stop = Span::of(bound);
-        self.chosen = self.chosen.without(Chosen::LONGEST_STOP);
+        self.chosen = self.chosen.without(Chosen::LONGEST_STOP).and(Chosen::DRAIN_BOUND);
         self
     }
 
     pub(super) const fn stop_within(mut self, bound: Duration) -> Self {
         self.stop = Span::of(bound);
-        self.chosen = self.chosen.and(Chosen::LONGEST_STOP);
+        self.chosen = self.chosen.without(Chosen::DRAIN_BOUND).and(Chosen::LONGEST_STOP);
         self
     }
 
@@ -228,11 +232,15 @@ impl Config {
         if !self.chosen.has(Chosen::STOP_MARGIN) {
             self.stop_margin = Span::of(part(lease, 10));
         }
-        if !self.chosen.has(Chosen::RETRY) {
-            self.retry_least =
-                Span::of(longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100))));
-            self.retry_most =
-                Span::of(longer(LEAST, shorter(part(lease, 15), Duration::from_secs(1))));
+        if !self.chosen.has(Chosen::LEAST_RETRY) {
+            let first = shorter(part(lease, 150), Duration::from_millis(100));
+            let is_bounded = self.chosen.has(Chosen::LARGEST_RETRY);
+            let first = if is_bounded { shorter(first, self.retry_most()) } else { first };
+            self.retry_least = Span::of(longer(LEAST, first));
+        }
+        if !self.chosen.has(Chosen::LARGEST_RETRY) {
+            let last = shorter(part(lease, 15), Duration::from_secs(1));
+            self.retry_most = Span::of(longer(longer(LEAST, last), self.retry_least()));
         }
         self
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::builder::{LEAST, TTL_MOST, longer};
+use super::builder::{TTL_MOST, longer};
 use super::chosen::Chosen;
 use super::setting::Setting;
 use super::{Config, MILLION, TTL_NORMAL};
@@ -11,8 +11,7 @@ use crate::time::{Span, nanos};
 
 /// One setting to change, and a value with which all settings are accepted.
 ///
-/// If several settings are out of their ranges, the next refusal names the next one. So it is for a
-/// quarantine that was set to the TTL itself, if a longer TTL is the remedy.
+/// If several settings are out of their ranges, the next refusal names the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -114,7 +113,7 @@ impl Config {
         let settings = [
             (Setting::RenewInterval, Chosen::RENEW_INTERVAL),
             (Setting::RequestTimeout, Chosen::REQUEST_TIMEOUT),
-            (Setting::RetryMost, Chosen::RETRY),
+            (Setting::RetryMost, Chosen::LARGEST_RETRY),
             (Setting::StopMargin, Chosen::STOP_MARGIN),
         ];
         let mut i = 0;
@@ -196,11 +195,8 @@ impl Config {
             Setting::RenewInterval => self.forget(Chosen::RENEW_INTERVAL).renew_interval(),
             Setting::RequestTimeout => self.forget(Chosen::REQUEST_TIMEOUT).request_timeout(),
             Setting::StopMargin => self.forget(Chosen::STOP_MARGIN).stop_margin(),
-            Setting::RetryLeast => {
-                let default = self.forget(Chosen::RETRY).retry_least();
-                if nanos(default) > nanos(self.retry_most()) { LEAST } else { default }
-            }
-            Setting::RetryMost => self.forget(Chosen::RETRY).retry_most(),
+            Setting::RetryLeast => self.forget(Chosen::LEAST_RETRY).retry_least(),
+            Setting::RetryMost => self.forget(Chosen::LARGEST_RETRY).retry_most(),
         }
     }
 
@@ -237,11 +233,11 @@ impl Config {
             }
             Setting::RetryLeast => {
                 self.retry_least = span;
-                Chosen::RETRY
+                Chosen::LEAST_RETRY
             }
             Setting::RetryMost => {
                 self.retry_most = span;
-                Chosen::RETRY
+                Chosen::LARGEST_RETRY
             }
             Setting::PollBound => {
                 self.poll_bound = span;
@@ -255,7 +251,7 @@ impl Config {
             Setting::LongestStop => return self.stop_within(value),
             Setting::Quarantine => {
                 self.quarantine = span;
-                Chosen::NONE
+                Chosen::QUARANTINE
             }
         };
         self.chosen = self.chosen.and(bit);

@@ -68,10 +68,8 @@ impl Setup {
             .granularity(Duration::from_nanos(self.granularity))
             .stop_margin(Duration::from_nanos(margin))
             .renew_interval(Duration::from_nanos(renew))
-            .retry(
-                Duration::from_nanos(retry / 10).max(Duration::from_millis(1)),
-                Duration::from_nanos(retry),
-            )
+            .least_retry(Duration::from_nanos(retry / 10).max(Duration::from_millis(1)))
+            .largest_retry(Duration::from_nanos(retry))
             .request_timeout(Duration::from_nanos(timeout))
             .poll_bound(ttl * u32::try_from(node.of_poll).expect("permille") / 1_000)
             .drain_bound(ttl * u32::try_from(node.of_drain).expect("permille") / 1_000)

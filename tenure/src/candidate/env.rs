@@ -37,12 +37,6 @@ const DRIFT: Setting<u32> = Setting::only_variable("DRIFT_PPM", parsed)
     .must("a whole number of parts per million", "10000")
     .default("10000")
     .about("the drift bound of clocks");
-const LEAST_RETRY: Setting<Duration> = of_time("LEAST_RETRY", "100ms")
-    .default("100ms, less for short leases")
-    .about("the longest random delay before another attempt after one failure");
-const LARGEST_RETRY: Setting<Duration> = of_time("LARGEST_RETRY", "1s")
-    .default("1s, less for short leases")
-    .about("the same after many failures in a row");
 const LOOK_EVERY: Setting<NonZeroU8> = Setting::only_variable("LOOK_EVERY", parsed)
     .must("a number from 1 to 255", "3")
     .default("1")
@@ -61,7 +55,7 @@ const ON_RENEW_ERROR: Setting<RenewErrorPolicy> =
 type Set = fn(ConfigBuilder, Duration) -> ConfigBuilder;
 
 /// The settings of [`Config`] that are times. The others follow the first one.
-static TIMES: [(Setting<Duration>, Set); 9] = [
+static TIMES: [(Setting<Duration>, Set); 11] = [
     (TTL, ConfigBuilder::ttl),
     (
         of_time("RENEW_INTERVAL", "5s")
@@ -101,6 +95,18 @@ static TIMES: [(Setting<Duration>, Set); 9] = [
             .about("how long this candidate lets others go first"),
         ConfigBuilder::defer,
     ),
+    (
+        of_time("LEAST_RETRY", "100ms")
+            .default("100ms, less for short leases")
+            .about("the longest random delay before another attempt after one failure"),
+        ConfigBuilder::least_retry,
+    ),
+    (
+        of_time("LARGEST_RETRY", "1s")
+            .default("1s, less for short leases")
+            .about("the same after many failures in a row"),
+        ConfigBuilder::largest_retry,
+    ),
 ];
 
 const fn of_time(variable: &'static str, example: &'static str) -> Setting<Duration> {
@@ -112,8 +118,7 @@ const fn of_time(variable: &'static str, example: &'static str) -> Setting<Durat
 pub(crate) fn rows() -> Vec<&'static Row> {
     let others = [&KEY.row, &NAME.row, &METADATA.row, &HOLD_OFF.row];
     let times = TIMES.iter().map(|(setting, _)| &setting.row);
-    let rest =
-        [&DRIFT.row, &LEAST_RETRY.row, &LARGEST_RETRY.row, &LOOK_EVERY.row, &ON_RENEW_ERROR.row];
+    let rest = [&DRIFT.row, &LOOK_EVERY.row, &ON_RENEW_ERROR.row];
     others.into_iter().chain(times).chain(rest).collect()
 }
 
@@ -214,9 +219,6 @@ fn changed(config: Config, given: &mut Given) -> Result<Config, SettingError> {
     if let Some(ppm) = given.take(&DRIFT)? {
         builder = builder.drift_ppm(ppm);
     }
-    if let Some((least, most)) = given.both(&LEAST_RETRY, &LARGEST_RETRY)? {
-        builder = builder.retry(least, most);
-    }
     if let Some(renewals) = given.take(&LOOK_EVERY)? {
         builder = builder.look_every(renewals);
     }
@@ -241,9 +243,9 @@ fn refused(given: &Given, error: &ConfigError) -> SettingError {
     match rows().into_iter().find(|row| row.name == name) {
         Some(row) => given.contradicts(row, reason, value),
         None => SettingError::about(
-            "TENURE_TTL beside the variables of other settings",
+            "TENURE_TTL beside other settings",
             reason,
-            "leave the others out",
+            "set fewer of the others, here or in the program",
         ),
     }
 }

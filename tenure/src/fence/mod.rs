@@ -156,7 +156,9 @@ fn as_bigint<E: std::error::Error + 'static>(
 ) -> Result<i64, FenceError<E>> {
     i64::try_from(token).map_err(|error| FenceError::Misused {
         fence: fence.to_owned(),
-        why: format!("can't store the token: {error}"),
+        why: format!(
+            "can't store the token: {error}; no store grants such a token: give a tenure's own"
+        ),
     })
 }
 

@@ -77,9 +77,9 @@ impl Fence {
     ///
     /// # Errors
     /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
-    /// the file can't be written. [`FenceError::Unknown`] if SQLite failed, as where the database
-    /// stayed busy for longer than the connection's `busy_timeout`: repeat the take-over until its
-    /// outcome is known.
+    /// the file can't be written. [`FenceError::Misused`] if no store can have granted the token.
+    /// [`FenceError::Unknown`] if SQLite failed, as where the database stayed busy for longer than
+    /// the connection's `busy_timeout`: repeat the take-over until its outcome is known.
     pub fn take_over(
         &self,
         connection: &mut Connection,

@@ -21,6 +21,8 @@ pub struct SettingError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Missing,
+    /// It is derived from others, or the program has set it.
+    NotGiven,
     /// Something that may be a secret, or a part of one.
     Hidden,
     Shown(String),
@@ -50,7 +52,7 @@ impl SettingError {
     /// Its value, cut after 100 bytes. `None` if there was none, or it may be a secret.
     pub fn value(&self) -> Option<&str> {
         match &self.value {
-            Value::Missing | Value::Hidden => None,
+            Value::Missing | Value::NotGiven | Value::Hidden => None,
             Value::Shown(value) => Some(value),
         }
     }
@@ -78,6 +80,7 @@ impl fmt::Display for SettingError {
         let Self { setting, value, reason, remedy, .. } = self;
         match value {
             Value::Missing => write!(f, "{setting} is missing")?,
+            Value::NotGiven => write!(f, "{setting} is not set")?,
             Value::Hidden => write!(f, "{setting} can't be used")?,
             Value::Shown(value) => write!(f, "{setting} is {value:?}")?,
         }

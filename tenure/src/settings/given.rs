@@ -200,7 +200,8 @@ impl Given {
     pub(crate) fn contradicts(&self, row: &Row, reason: String, value: String) -> SettingError {
         let remedy = format!("set {} to {value}, for example", self.called(row));
         let refused = self.refuse(row, Fault::mend(reason, remedy));
-        SettingError { example: Some(value.into()), ..refused }
+        let found = if self.has(row) { refused.value } else { Value::NotGiven };
+        SettingError { value: found, example: Some(value.into()), ..refused }
     }
 
     /// What errors call a setting.

@@ -31,7 +31,7 @@ pub struct Credentials {
 
 impl Credentials {
     /// That user, with that password. An empty name means the user that the store's configuration
-    /// names, or else the server's default user.
+    /// names, or else the server's default user; etcd has none.
     pub fn new(username: impl Into<String>, password: Secret) -> Self {
         Self { username: named(username), password }
     }

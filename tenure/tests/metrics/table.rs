@@ -83,7 +83,11 @@ async fn everything_happens(kept: &Kept) {
     // Less than a quarter of the validity is left at each renewal.
     let late = Config::builder(Duration::from_secs(3)).renew_interval(Duration::from_millis(2_100));
     let late = late.request_timeout(Duration::from_millis(100));
-    let late = late.retry(Duration::from_millis(10), Duration::from_millis(50)).build().unwrap();
+    let late = late
+        .least_retry(Duration::from_millis(10))
+        .largest_retry(Duration::from_millis(50))
+        .build()
+        .unwrap();
     let late = elections.candidate("all:late").config(late).start().unwrap();
     until(|| is_reported("tenure_late_renewals_total")).await;
 

@@ -20,7 +20,8 @@ fn patient() -> Config {
     Config::builder(Duration::from_secs(30))
         .renew_interval(Duration::from_secs(1))
         .request_timeout(Duration::from_secs(1))
-        .retry(Duration::from_millis(50), Duration::from_millis(200))
+        .least_retry(Duration::from_millis(50))
+        .largest_retry(Duration::from_millis(200))
         .build()
         .unwrap()
 }

@@ -131,7 +131,8 @@ async fn a_leader_changes_from_a_silent_member() {
     let config = Config::builder(Duration::from_secs(30))
         .renew_interval(Duration::from_secs(3))
         .request_timeout(Duration::from_secs(1))
-        .retry(Duration::from_millis(100), Duration::from_millis(500))
+        .least_retry(Duration::from_millis(100))
+        .largest_retry(Duration::from_millis(500))
         .build()
         .unwrap();
     let leader = start(at(&[silent.port(), ports[1], ports[2]]), "leader", config).0;

@@ -30,7 +30,8 @@ pub(crate) fn at(ports: &[u16]) -> Etcd {
 pub(crate) fn quick() -> Config {
     Config::builder(Duration::from_secs(5))
         .request_timeout(Duration::from_millis(400))
-        .retry(Duration::from_millis(50), Duration::from_millis(100))
+        .least_retry(Duration::from_millis(50))
+        .largest_retry(Duration::from_millis(100))
         .renew_interval(Duration::from_secs(1))
         .build()
         .unwrap()

@@ -48,7 +48,8 @@ pub(super) fn etcd() -> TestServer {
     let config = |ttl, request_timeout, renew_interval| {
         Config::builder(Duration::from_secs(ttl))
             .request_timeout(Duration::from_millis(request_timeout))
-            .retry(Duration::from_millis(50), Duration::from_millis(100))
+            .least_retry(Duration::from_millis(50))
+            .largest_retry(Duration::from_millis(100))
             .renew_interval(Duration::from_millis(renew_interval))
             .build()
             .unwrap()

@@ -122,7 +122,8 @@ impl Bounds {
             .stop_margin(self.margin.length())
             .renew_interval(renewal)
             .request_timeout(timeout)
-            .retry(ms(2), ms(2))
+            .least_retry(ms(2))
+            .largest_retry(ms(2))
             .drain_bound(ms(100))
             .build()
     }

@@ -42,7 +42,8 @@ fn every_variable_is_read() {
         .drain_bound(secs(8))
         .quarantine(secs(3_600))
         .drift_ppm(500)
-        .retry(Duration::from_millis(50), Duration::from_millis(500))
+        .least_retry(Duration::from_millis(50))
+        .largest_retry(Duration::from_millis(500))
         .look_every(NonZeroU8::new(3).unwrap())
         .on_renew_error(RenewErrorPolicy::StepDown);
     assert_eq!(builder.config, expected.build().unwrap());
@@ -63,14 +64,6 @@ fn one_of_the_bounds_of_stopping_is_set() {
 }
 
 #[test]
-fn both_bounds_of_the_retry_are_set() {
-    assert_eq!(
-        built(&[MEMORY, KEY, LEAST]).unwrap_err().to_string(),
-        "TENURE_LARGEST_RETRY is missing: TENURE_LEAST_RETRY needs it; set both, or neither"
-    );
-}
-
-#[test]
 fn what_is_not_set_stays() {
     let before = built(&[MEMORY, KEY]).unwrap().config(Config::fast_failover()).name("own");
     let after = before.settings_from_variables(|_| Some("".into())).unwrap();
@@ -79,12 +72,27 @@ fn what_is_not_set_stays() {
     let after = after.settings_from_variables(only).unwrap();
     let expected = Config::fast_failover().to_builder().drain_bound(Duration::from_secs(2));
     assert_eq!(after.config, expected.build().unwrap());
-    // A bound on safety that the code has set outlives an operator's TTL.
-    let strict = |ttl| Config::builder(ttl).drift_ppm(20_000).quarantine(Duration::from_secs(60));
-    let before = after.config(strict(Duration::from_secs(5)).build().unwrap());
-    let only = |name: &str| (name == "TENURE_TTL").then(|| "30s".into());
-    let after = before.settings_from_variables(only).unwrap();
-    assert_eq!(after.config, strict(Duration::from_secs(30)).build().unwrap());
+}
+
+#[test]
+fn what_the_program_has_set_outlives_a_ttl() {
+    let secs = Duration::from_secs;
+    let changed = |config: ConfigBuilder| {
+        let builder = built(&[MEMORY, KEY]).unwrap().config(config.build().unwrap());
+        let only = |name: &str| (name == "TENURE_TTL").then(|| "30s".into());
+        builder.settings_from_variables(only).map(|builder| builder.config)
+    };
+    let strict = |ttl| Config::builder(secs(ttl)).drift_ppm(20_000).quarantine(secs(60));
+    for ttl in [5, 60] {
+        assert_eq!(changed(strict(ttl)).unwrap(), strict(30).build().unwrap(), "{ttl} s");
+    }
+    let error = changed(Config::builder(secs(5)).quarantine(secs(20))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "TENURE_QUARANTINE is not set: quarantine is 20s; it must be within 30s and 604800s; set TENURE_QUARANTINE to \
+         30000ms, for example"
+    );
+    assert_eq!((error.setting(), error.value()), ("TENURE_QUARANTINE", None));
 }
 
 #[test]
@@ -151,7 +159,7 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")], "TENURE_DRIFT_PPM=10000"),
         (&[MEMORY, KEY, ("TENURE_LOOK_EVERY", "0")], "TENURE_LOOK_EVERY=3"),
         (&[MEMORY, KEY, ("TENURE_ON_RENEW_ERROR", "stop")], "TENURE_ON_RENEW_ERROR=step-down"),
-        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "1")], "TENURE_LARGEST_RETRY=1s"),
+        (&[MEMORY, KEY, ("TENURE_LARGEST_RETRY", "1")], "TENURE_LARGEST_RETRY=1s"),
         // Each is a value by itself, and contradicts its bounds or the others.
         (&[MEMORY, KEY, ("TENURE_TTL", "5ms")], "TENURE_TTL=15000ms"),
         (&[MEMORY, KEY, ("TENURE_TTL", "48h")], "TENURE_TTL=15000ms"),
@@ -163,8 +171,8 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (&[MEMORY, KEY, ("TENURE_QUARANTINE", "1s")], "TENURE_QUARANTINE=15000ms"),
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "0")], "TENURE_DRIFT_PPM=10000"),
         (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "150000")], "TENURE_RENEW_INTERVAL=2086ms"),
-        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "10ms")], "TENURE_LEAST_RETRY=1ms"),
-        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "9s")], "TENURE_LARGEST_RETRY=1233ms"),
+        (&[MEMORY, KEY, LEAST, ("TENURE_LARGEST_RETRY", "10ms")], "TENURE_LEAST_RETRY=10ms"),
+        (&[MEMORY, KEY, ("TENURE_LARGEST_RETRY", "9s")], "TENURE_LARGEST_RETRY=1233ms"),
     ];
     for (variables, remedy) in cases {
         assert_eq!(mended(variables), *remedy, "{variables:?}");

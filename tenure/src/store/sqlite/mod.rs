@@ -7,9 +7,10 @@
 //! One poll of the file wakes all candidates that wait for a release or a wish.
 //!
 //! Before and after each request the store checks that the file, its write-ahead log and its shared
-//! memory are still the ones that all other processes use: see [`SqliteError::Replaced`]. A file
-//! that was replaced, copied or moved, that lost the files beside it, or that was last used before
-//! the host was started, may lack grants: its candidates watch it for a quarantine.
+//! memory are still the ones that all other processes use: if not, requests fail as
+//! [`Disconnected`](super::StoreErrorKind::Disconnected). A file that was replaced, copied or
+//! moved, that lost the files beside it, or that was last used before the host was started, may
+//! lack grants: its candidates watch it for a quarantine.
 //!
 //! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp`
 //! onto it) while the host was running. `docs/stores/sqlite.md` says how to restore one.

@@ -22,7 +22,7 @@ const IN_CALL: usize = 32;
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
 ///
 /// The file is opened with the first request, by a thread of the store's own, which ends when the
-/// last clone is dropped. Errors have a [`SqliteError`](super::SqliteError) as their source.
+/// last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Sqlite(pub(super) Arc<Worker>);
 
