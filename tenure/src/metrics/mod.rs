@@ -51,8 +51,8 @@ pub struct Metrics {
 type KeyClass = dyn Fn(&Key) -> String + Send + Sync;
 
 impl Metrics {
-    /// The defaults: the class is [`Key::class`], and only names that begin with `tenure_` are
-    /// used.
+    /// The defaults: the class is the key's part before its first colon, and only names that begin
+    /// with `tenure_` are used.
     pub fn new() -> Self {
         Self::default()
     }
@@ -67,8 +67,8 @@ impl Metrics {
         self
     }
 
-    /// Whether to count also under the four names that other libraries have used, for dashboards that exist:
-    /// `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and
+    /// Whether to count also under the four names that other libraries have used, for dashboards
+    /// that exist: `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and
     /// `leader_renewal_failures_total`, each with the single label `key_class`. Default: no.
     #[must_use]
     pub fn leader_names(mut self, count: bool) -> Self {

@@ -34,7 +34,7 @@ impl Key {
 
     /// The label of the key's [metrics](crate::metrics) unless another is chosen: the part before
     /// the first colon, so that a thousand elections do not make a thousand time series.
-    pub fn class(&self) -> &str {
+    pub(crate) fn class(&self) -> &str {
         self.0.split(':').next().unwrap_or_default()
     }
 }
