@@ -117,6 +117,30 @@ fn a_grant_of_a_known_token_is_released() {
     assert_eq!(candidate.claim(now), None);
 }
 
+/// A store that was restored to it may have lost a later tenure, whose token is higher.
+#[test]
+fn a_lost_grant_is_not_taken_late() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    candidate.handle(START, Input::Hint);
+    let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
+        panic!("it may be vacant now")
+    };
+    let own = Record { holder, number, ..record(Token::FIRST.next()) };
+    answer(&mut candidate, now, id, Err(Unknown));
+    let (_, id, _) = next(&mut candidate);
+    let late = now + config.validity();
+    answer(&mut candidate, late, id, Ok(Reply::At(sight(own))));
+    let (_, id, request) = next(&mut candidate);
+    let Request::Acquire(asks) = request else { panic!("it asks at once: {request:?}") };
+    assert!(asks.holder != holder && asks.mark.is_none(), "{asks:?}");
+    answer(&mut candidate, late, id, Ok(Reply::Not(sight(own))));
+    let (_, taken, asks) = watches(&mut candidate, sight(own));
+    assert!(taken >= late + config.ttl(), "{taken:?}");
+    assert!(asks.holder != holder && asks.mark == Some(own.mark()), "{asks:?}");
+}
+
 /// A look may show the grant before the acquire is sent again. Nobody has led under that token.
 #[test]
 fn a_grant_whose_reply_was_lost_is_taken() {

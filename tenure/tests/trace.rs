@@ -10,13 +10,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use tenure::fence::FenceError;
 use tenure::runtime::{Connection, Runtime, TokioRuntime};
 use tenure::store::Memory;
 use tenure::testing::World;
 use tenure::trace::Log;
-use tenure::{Candidate, Config, Elections, Instant, StartError, Token};
+use tenure::{Candidate, Config, Elections, Event, Instant, StartError, Token};
 
 /// A folder of one test, which is removed at its end.
 struct Folder(PathBuf);
@@ -49,8 +50,11 @@ fn number(line: &str, field: &str) -> u64 {
     rest[..rest.find(|letter: char| !letter.is_ascii_digit()).unwrap()].parse().unwrap()
 }
 
+const TTL: Duration = Duration::from_secs(30);
+
+/// A lease that outlasts a pause of the machine, and is renewed soon.
 fn config() -> Config {
-    Config::builder(Duration::from_millis(500)).build().unwrap()
+    Config::builder(TTL).renew_interval(Duration::from_millis(200)).build().unwrap()
 }
 
 #[tokio::test]
@@ -61,7 +65,9 @@ async fn a_tenure_from_its_election_to_its_end() {
     let candidate = builder.trace(log.clone()).start().unwrap();
     let tenure = candidate.elected().await.unwrap();
     let before = tenure.remaining();
+    let mut events = candidate.events();
     tokio::time::sleep(Duration::from_millis(250)).await;
+    while !matches!(events.next().await.unwrap(), Event::Renewed(_)) {}
     candidate.stop().await.unwrap();
     log.flush();
     let text = fs::read_to_string(log.path()).unwrap();
@@ -77,7 +83,7 @@ async fn a_tenure_from_its_election_to_its_end() {
     }
     assert!(of("stepped-down").contains("\"reason\":\"resigned\""), "{text}");
     let left = Duration::from_nanos(number(of("elected"), "left"));
-    assert!(before <= left && left < Duration::from_millis(500), "{before:?} {text}");
+    assert!(before <= left && left < TTL, "{before:?} {text}");
     let [elected, ended] = ["elected", "stepped-down"].map(|kind| number(of(kind), "at"));
     assert!(ended - elected >= 250_000_000, "{text}");
     assert!(number(lines[0], "at") <= elected && ended <= TokioRuntime.now().as_nanos());
@@ -277,16 +283,23 @@ fn a_killed_process_leaves_its_lines() {
     assert_eq!(kinds.iter().filter(|kind| *kind == "write").count(), WRITES);
 }
 
-/// Writes, waits for the writer's thread to run, and dies without any clean-up.
+/// Writes, waits until the writer's thread has written all of it, and dies without any clean-up.
 fn lead_and_die(folder: &Path) -> ! {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let log = Log::create_in(folder).unwrap();
-        let builder = Candidate::builder(Memory::new(), "job").config(config()).trace(log);
+        let builder = Candidate::builder(Memory::new(), "job").config(config()).trace(log.clone());
         let candidate = builder.start().unwrap();
         let tenure = candidate.elected().await.unwrap();
         (0..WRITES).for_each(|_| tenure.trace_write("jobs").accepted());
-        std::thread::sleep(Duration::from_millis(200));
+        let end = std::time::Instant::now() + Duration::from_secs(60);
+        let is_written = || {
+            let text = fs::read_to_string(log.path()).unwrap();
+            text.ends_with('\n') && text.matches("{\"write\":").count() == WRITES
+        };
+        while !is_written() && std::time::Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         std::process::abort()
     })
 }

@@ -167,10 +167,12 @@ fn a_paused_guard_is_no_leader() {
 /// The renewals go on: a command that is paused keeps its lead, as one that is slow does.
 #[test]
 fn a_paused_command_keeps_the_lead() {
-    let (election, _hosts, leader) = led(&[]);
-    let victims = Victims::of(&leader);
+    let election = Election::in_a_file().steady();
+    let _hosts = [election.host(&[]), election.host(&[])];
+    let victims = Victims::of(&election.journal.next_after(0));
     send(victims.command, Signal::SIGSTOP);
-    thread::sleep(TTL * 2);
+    // Without renewals, the lead would be lost before that.
+    thread::sleep(election.ttl);
     send(victims.command, Signal::SIGCONT);
     thread::sleep(TTL / 4);
     assert!(lives(victims.command));

@@ -85,7 +85,7 @@ fn run(place: &Place, redis: &RedisServer, command: &str) -> Output {
     let text =
         command.replace("redis://10.0.0.7:6379", &redis.url()).replace("--watch 1m", "--watch 1s");
     let mut shell = Command::new("sh");
-    shell.env("PATH", path).env("XDG_STATE_HOME", place.file("state")).env("TENURE_TTL", "2s");
+    shell.env("PATH", path).env("XDG_STATE_HOME", place.file("state"));
     shell.env("HOME", place.file(""));
     shell.args(["-c", &text]).current_dir(place.file("")).stdin(Stdio::null()).output().unwrap()
 }
@@ -114,7 +114,9 @@ fn every_command_of_the_page_works_with_redis() {
     }
     let candidate = |name| {
         let mut command = place.tenure();
-        command.env("XDG_STATE_HOME", place.file("state")).env("TENURE_TTL", "2s");
+        command.env("XDG_STATE_HOME", place.file("state"));
+        // The TTL is that of the commands above. The leader learns of the handover by a renewal.
+        command.env("TENURE_TTL", "15s").env("TENURE_RENEW_INTERVAL", "500ms");
         Host::start(command.args(["run", "nightly", "--name", name, "--", "sleep", "600"]))
     };
     let first = candidate("web-1");

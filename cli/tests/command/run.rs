@@ -237,8 +237,14 @@ fn a_host_that_waits_ends_by_signals() {
     let mut leader = Host::start(place.tenure().args(["run", "job", "--", "sleep", "600"]));
     wait_until("a leader", || place.status(&["status", "job"]) == 0);
     for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
-        let mut waits = Host::start(place.tenure().args(["run", "job", "--", "true"]));
-        thread::sleep(Duration::from_millis(300));
+        let log = place.file("log");
+        let mut command = place.tenure();
+        command.args(["run", "job", "--verbose", "--", "true"]);
+        let mut waits = Host::start(command.stderr(fs::File::create(&log).unwrap()));
+        // It handles signals before it asks the store.
+        wait_until("a host that waits", || {
+            fs::read_to_string(&log).unwrap().contains("another candidate has the lease")
+        });
         waits.signal(signal);
         assert_eq!(waits.ends(), Some(status));
     }

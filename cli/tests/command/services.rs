@@ -210,10 +210,15 @@ fn a_manager_that_does_not_read_costs_no_lead() {
     let place = Place::new();
     let mut manager = Manager::at_path(&place, "manager");
     let mut command = run(&place, "host-a", &manager.name);
+    command.env("TENURE_TTL", "15s").env("TENURE_RENEW_INTERVAL", "500ms");
     // Ten times as many as its queue can hold.
     let mut host = Host::start(command.env("WATCHDOG_USEC", "20000"));
-    manager.hears("STATUS=leads with token ");
-    std::thread::sleep(Duration::from_secs(5));
+    let leads = manager.hears("STATUS=leads with token ");
+    let token = manager.told[leads].rsplit(' ').next().unwrap().to_owned();
+    // Without renewals, the lead would be lost before that.
+    std::thread::sleep(Duration::from_secs(15));
+    let status = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
+    assert!(status.contains(&format!(", token {token}, ")), "{token}: {status}");
     manager.told.clear();
     assert!(!host.has_ended());
     host.signal(Signal::SIGTERM);

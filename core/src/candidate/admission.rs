@@ -36,9 +36,12 @@ impl Candidate {
         }
     }
 
-    fn admit_campaign(&mut self, campaign: Campaign) {
+    fn admit_campaign(&mut self, mut campaign: Campaign) {
         let Attempt::Pending { failures } = campaign.attempt else { return };
         let asks = self.asks(&campaign);
+        if asks {
+            self.forget_late_grants(&mut campaign);
+        }
         let asked = match campaign.wished {
             _ if asks => Asked::Acquire,
             Some(Wished { token, .. }) => Asked::Ask(token),

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::watch::{Answer, LeaseWatch};
 use super::{
     Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan,
-    Releasing, Tenure, Unwanted, Wished,
+    Releasing, Tenure, Unanswered, Unwanted, Wished,
 };
 use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
 use crate::id::{HolderId, RequestId};
@@ -228,8 +228,23 @@ impl Candidate {
 
     fn campaign_failed(&mut self, campaign: Campaign, flight: Flight) -> Campaign {
         let attempt = self.store_failed(flight);
-        let unknown = if campaign.looks { campaign.unknown } else { Some(flight.id) };
+        let since = campaign.unknown.map_or(flight.sent_at, |unknown| unknown.since);
+        let asked = Some(Unanswered { last: flight.id, since });
+        let unknown = if campaign.looks { campaign.unknown } else { asked };
         Campaign { attempt, hinted: false, unknown, ..campaign }
+    }
+
+    /// Another candidate may have led since then: a store that was restored shows the lease of an
+    /// unanswered acquire again, and its token is lower. Such a lease is watched as another
+    /// candidate's.
+    pub(super) fn forget_late_grants(&mut self, campaign: &mut Campaign) {
+        let is_late = |unknown: &mut Unanswered| self.now >= self.config.valid_until(unknown.since);
+        let Some(Unanswered { last, .. }) = campaign.unknown.take_if(is_late) else { return };
+        self.abandon(campaign.holder, Some(last));
+        campaign.holder = self.random.holder();
+        if campaign.own.take().is_some() {
+            campaign.known = Known::Vacant { since: self.now };
+        }
     }
 
     fn granted(&mut self, tenure: Tenure, is_own: bool, flight: Flight) {
@@ -254,7 +269,7 @@ impl Candidate {
                 self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
             }
             Attempt::InFlight(_) | Attempt::Due { .. } | Attempt::Pending { .. } => {
-                self.abandon(campaign.holder, campaign.unknown);
+                self.abandon(campaign.holder, campaign.unknown.map(|unknown| unknown.last));
                 self.withdrawn(then);
             }
         }

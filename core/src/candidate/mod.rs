@@ -20,7 +20,8 @@ use crate::stage::Stage;
 use crate::time::Instant;
 use outbox::{Outbox, Outgoing};
 use phase::{
-    Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Releasing, Tenure, Wished,
+    Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Releasing, Tenure,
+    Unanswered, Wished,
 };
 use watch::{Answer, PastWatch};
 

@@ -47,8 +47,8 @@ pub(super) struct Campaign {
     pub(super) hinted: bool,
     /// Before this instant, a hint causes no attempt.
     pub(super) hints_from: Instant,
-    /// The last acquire whose outcome is unknown.
-    pub(super) unknown: Option<RequestId>,
+    /// The acquires whose outcome is unknown.
+    pub(super) unknown: Option<Unanswered>,
     /// The token of the campaign's own record, as the last answer showed it: of a grant whose reply
     /// was lost.
     pub(super) own: Option<Token>,
@@ -61,6 +61,14 @@ pub(super) struct Wished {
     /// The leader's tenure.
     pub(super) token: Token,
     /// When the campaign was first told.
+    pub(super) since: Instant,
+}
+
+/// Acquires of one identity that may have been granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Unanswered {
+    pub(super) last: RequestId,
+    /// When the first of them was sent.
     pub(super) since: Instant,
 }
 

@@ -21,8 +21,10 @@ fn audited(folder: &tempfile::TempDir, uncertainty: Option<Duration>) -> Report 
     audit.judge().unwrap()
 }
 
+/// A lease that outlasts a pause of the machine, and is renewed a few times in each tenure.
 fn config() -> Config {
-    Config::builder(Duration::from_millis(500)).build().unwrap()
+    let config = Config::builder(Duration::from_secs(30));
+    config.renew_interval(Duration::from_millis(50)).build().unwrap()
 }
 
 fn elections(store: &Memory, log: &Log) -> Elections {

@@ -1,6 +1,6 @@
 //! Faults of the store.
 
-use tenure_sim::plan::{LinkFault, StoreFault, What};
+use tenure_sim::plan::{LinkFault, Plan, StoreFault, What};
 use tenure_sim::trace::{Answer, Event, StoreStep};
 
 use crate::{TTL_MS, at, ends, held, leads, run, seen, with};
@@ -30,6 +30,18 @@ fn restarts_keep_lose_or_roll_back_data() {
     assert_eq!(older.token, kept.token);
     assert!(older.mark.number < kept.mark.number, "{older:?} {kept:?}");
     assert_eq!(first_after(What::Store(StoreFault::StoreRollback { back_ms: LATER })), None);
+}
+
+/// A candidate once took a grant whose reply had been lost, when a restored store showed it again.
+/// Another one had led meanwhile, under a higher token (seed 1026601 of a campaign, shrunk).
+#[test]
+fn a_lost_grant_is_not_taken_after_a_rollback() {
+    let plan = Plan::parse(include_str!("rolled_back_to_a_lost_grant.json")).unwrap();
+    let elected = seen(&held(&plan), |event| match event {
+        Event::Elected { token, .. } => Some(*token),
+        _ => None,
+    });
+    assert!(elected.len() > 3 && elected.is_sorted_by_key(|(_, token)| *token), "{elected:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use tenure::store::{Memory, Profile};
 use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Tenure, Token};
 
-use crate::support::{Remote, quick, soon, start};
+use crate::support::{Remote, quick, soon, start, steady};
 
 /// The one that leads, and others that wait.
 async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
@@ -17,9 +17,15 @@ async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
     (leader, others.iter().map(|name| start(store, name)).collect())
 }
 
-fn join(remote: &Remote, name: &str) -> Candidate {
-    let candidate = Candidate::builder(remote.clone(), "job").name(name).config(quick());
+fn join(remote: &Remote, name: &str, config: Config) -> Candidate {
+    let candidate = Candidate::builder(remote.clone(), "job").name(name).config(config);
     candidate.start().unwrap()
+}
+
+/// For tests that wait for a TTL.
+fn waited_for() -> Config {
+    let config = Config::builder(Duration::from_secs(6));
+    config.renew_interval(Duration::from_millis(300)).build().unwrap()
 }
 
 async fn token_of(candidate: &Candidate) -> Token {
@@ -101,20 +107,27 @@ async fn dropped_work_changes_nothing_of_a_handover() {
     assert!(!others[0].is_leader() && !others[2].is_leader());
 }
 
-/// Nobody loses the lead for a name that no candidate has, and no wish is left behind.
+/// Nobody loses the lead for that name, which no other candidate has, and no wish is left behind.
+async fn nobody_asks(name: &str) {
+    let (store, config) = (Memory::new(), waited_for());
+    let start = |name: &str| {
+        Candidate::builder(store.clone(), "job").name(name).config(config).start().unwrap()
+    };
+    let one = start("one");
+    soon(one.elected()).await.unwrap();
+    let _two = start("two");
+    let error = soon(one.hand_over(Some(name))).await.unwrap_err();
+    let HandOverError::NobodyAsked { within } = error else { panic!("{error}") };
+    assert_eq!(within, config.ttl());
+    assert!(one.is_leader());
+    let late = start(name);
+    tokio::time::sleep(config.renew_interval() * 6).await;
+    assert!(one.is_leader() && !late.is_leader());
+}
+
 #[tokio::test]
 async fn a_wrong_name_costs_nobody_the_lead() {
-    let store = Memory::new();
-    let (one, _others) = led(&store, &["two"]).await;
-    for name in [Some("nobody"), Some("one")] {
-        let error = soon(one.hand_over(name)).await.unwrap_err();
-        let HandOverError::NobodyAsked { within } = error else { panic!("{error}") };
-        assert_eq!(within, quick().ttl());
-        assert!(one.is_leader());
-    }
-    let nobody = start(&store, "nobody");
-    tokio::time::sleep(quick().ttl()).await;
-    assert!(one.is_leader() && !nobody.is_leader());
+    tokio::join!(nobody_asks("nobody"), nobody_asks("one"));
 }
 
 #[tokio::test]
@@ -150,26 +163,27 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
 #[tokio::test]
 async fn an_outage_during_a_wish_is_no_handover() {
     let remote = Remote::default();
-    let one = join(&remote, "one");
+    // The claim ends long before the wish does.
+    let config = waited_for().to_builder().stop_margin(Duration::from_secs(2)).build().unwrap();
+    let one = join(&remote, "one", config);
     let first = soon(one.elected()).await.unwrap();
-    let asked = remote.asked();
     let handing = tokio::spawn({
         let one = one.clone();
         async move { one.hand_over(Some("two")).await }
     });
-    while remote.asked() == asked {
+    while remote.wished() == 0 {
         tokio::task::yield_now().await;
     }
     remote.cut();
     let error = soon(handing).await.unwrap().unwrap_err();
     assert!(matches!(error, HandOverError::Ended { reason: StepDownReason::Expired }), "{error}");
     assert!(!one.is_leader());
-    tokio::time::sleep(quick().ttl() * 3).await;
+    tokio::time::sleep(config.ttl()).await;
     remote.heal();
     let second = soon(one.elected()).await.unwrap();
     assert!(second.token() > first.token());
-    let two = join(&remote, "two");
-    tokio::time::sleep(quick().ttl()).await;
+    let two = join(&remote, "two", config);
+    tokio::time::sleep(config.renew_interval() * 6).await;
     assert!(second.is_current() && !two.is_leader());
 }
 
@@ -193,18 +207,18 @@ async fn a_resignation_during_a_wish_is_no_handover() {
 async fn a_hundred_that_are_meant_make_one_leader() {
     const OTHERS: usize = 100;
     let remote = Remote::default();
-    let one = join(&remote, "one");
+    let one = join(&remote, "one", steady());
     let first = soon(one.elected()).await.unwrap();
-    let others = (0..OTHERS).map(|number| join(&remote, &format!("other-{number}")));
+    let others = (0..OTHERS).map(|number| join(&remote, &format!("other-{number}"), steady()));
     let others: Vec<_> = others.collect();
-    tokio::time::sleep(quick().ttl()).await;
+    tokio::time::sleep(steady().renew_interval() * 3).await;
     let asked = remote.asked();
     soon(one.hand_over(None)).await.unwrap();
     let leads = others.iter().map(|other| Box::pin(other.elected()));
     let (second, ..) = soon(futures_util::future::select_all(leads)).await;
     let second = second.unwrap();
     assert!(second.token() > first.token());
-    tokio::time::sleep(quick().ttl()).await;
+    tokio::time::sleep(steady().renew_interval() * 3).await;
     let asked = remote.asked() - asked;
     assert!(asked < OTHERS * 30, "{asked}");
     assert!(second.is_current() && !one.is_leader());

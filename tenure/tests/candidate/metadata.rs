@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tenure::store::{
     Key, Memory, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
 };
-use tenure::{Candidate, Elections};
+use tenure::{Candidate, Config, Elections};
 
-use crate::support::{quick, soon};
+use crate::support::{quick, soon, steady};
 
 /// A store in memory that counts the profiles it was told, and fails as it is told to.
 #[derive(Clone, Default)]
@@ -60,7 +60,11 @@ impl Store for Told {
 
 impl Told {
     fn candidate(&self) -> Candidate {
-        Candidate::builder(self.clone(), "job").metadata("first").config(quick()).start().unwrap()
+        self.candidate_of(quick())
+    }
+
+    fn candidate_of(&self, config: Config) -> Candidate {
+        Candidate::builder(self.clone(), "job").metadata("first").config(config).start().unwrap()
     }
 
     fn versions(&self) -> Vec<u64> {
@@ -95,7 +99,7 @@ impl Told {
 #[tokio::test]
 async fn a_leader_tells_each_change_once() {
     let store = Told::default();
-    let candidate = store.candidate();
+    let candidate = store.candidate_of(steady());
     soon(candidate.elected()).await.unwrap();
     store.shows("first").await;
     for (number, metadata) in (1..).zip(["second", "", "third"]) {
@@ -103,7 +107,7 @@ async fn a_leader_tells_each_change_once() {
         store.shows(metadata).await;
         assert_eq!(store.versions().last(), Some(&number));
     }
-    tokio::time::sleep(quick().renew_interval() * 3).await;
+    tokio::time::sleep(steady().renew_interval() * 3).await;
     assert_eq!(store.versions(), [1, 2, 3]);
     assert!(candidate.is_leader());
 }
@@ -162,7 +166,7 @@ async fn what_waits_to_be_told_keeps_no_driver() {
 #[tokio::test]
 async fn what_fails_is_told_again_after_a_renewal() {
     let store = Told::default();
-    let candidate = store.candidate();
+    let candidate = store.candidate_of(steady());
     soon(candidate.elected()).await.unwrap();
     let ends = [End::Fails(StoreErrorKind::Full), End::LosesReply, End::LosesReply];
     store.ends(&ends);
@@ -174,7 +178,7 @@ async fn what_fails_is_told_again_after_a_renewal() {
         }
     })
     .await;
-    tokio::time::sleep(quick().renew_interval() * 2).await;
+    tokio::time::sleep(steady().renew_interval() * 2).await;
     assert_eq!(store.versions(), [1; 4]);
     assert!(candidate.is_leader());
 }
@@ -183,7 +187,7 @@ async fn what_fails_is_told_again_after_a_renewal() {
 #[tokio::test]
 async fn a_failed_renewal_repeats_the_change() {
     let store = Told::default();
-    let candidate = store.candidate();
+    let candidate = store.candidate_of(steady());
     soon(candidate.elected()).await.unwrap();
     candidate.set_metadata("second").unwrap();
     store.shows("second").await;
@@ -196,7 +200,7 @@ async fn a_failed_renewal_repeats_the_change() {
         })
         .await;
         // Once for each failure.
-        tokio::time::sleep(quick().renew_interval() * 2).await;
+        tokio::time::sleep(steady().renew_interval() * 2).await;
         assert_eq!(store.versions(), vec![1; repeated + 1]);
     }
     assert!(candidate.is_leader());
@@ -205,16 +209,16 @@ async fn a_failed_renewal_repeats_the_change() {
 #[tokio::test]
 async fn a_store_that_replaces_none_is_told_once() {
     let store = Told::default();
-    let candidate = store.candidate();
+    let candidate = store.candidate_of(steady());
     soon(candidate.elected()).await.unwrap();
     store.ends(&[End::Fails(StoreErrorKind::Unsupported)]);
     candidate.set_metadata("second").unwrap();
-    tokio::time::sleep(quick().renew_interval() * 3).await;
+    tokio::time::sleep(steady().renew_interval() * 3).await;
     assert_eq!(store.versions(), [1]);
     // Its next acquire tells it all the same.
     soon(candidate.resign()).await.unwrap();
     store.shows("second").await;
-    tokio::time::sleep(quick().renew_interval() * 2).await;
+    tokio::time::sleep(steady().renew_interval() * 2).await;
     assert_eq!(store.versions(), [1]);
 }
 

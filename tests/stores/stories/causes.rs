@@ -18,12 +18,22 @@ use crate::{etcd, postgres, redis};
 /// Many times the requests whose errors are their own.
 const ERRORS: usize = 12;
 
-/// All errors of a candidate are of that kind, and its health has the kind and the words.
+/// All errors of a candidate are of that kind, and its health has the kind and the words. The first
+/// attempt to connect may outlast some requests on a busy machine: before another cause than the
+/// lack of a connection is known, errors say no more than that.
 async fn reports(store: AnyStore, config: Config, kind: StoreErrorKind, words: &str) {
     let (candidate, _) = start(store, "hopeful", config);
     let errors = Arc::<Mutex<Vec<_>>>::default();
     let all = Arc::clone(&errors);
-    candidate.on_store_error(move |error| all.lock().unwrap().push(error.clone()));
+    candidate.on_store_error(move |error| {
+        let mut all = all.lock().unwrap();
+        let tells_nothing =
+            matches!(error.kind(), StoreErrorKind::Unreachable | StoreErrorKind::Timeout);
+        let is_early = all.is_empty() && tells_nothing && kind != StoreErrorKind::Unreachable;
+        if !is_early {
+            all.push(error.clone());
+        }
+    });
     soon(async {
         while errors.lock().unwrap().len() < ERRORS {
             tokio::time::sleep(Duration::from_millis(20)).await;

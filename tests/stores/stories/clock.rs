@@ -15,14 +15,14 @@ use crate::support::{
 };
 use crate::{postgres, redis};
 
-const TTL: Duration = Duration::from_secs(3);
+const TTL: Duration = Duration::from_secs(10);
 const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
 const CENTURIES: i64 = 20 * TEN_YEARS;
 /// In milliseconds: 30 s, an hour and ten years, forward and back.
 pub(crate) const STEPS: [i64; 6] = [30_000, -30_000, 3_600_000, -3_600_000, TEN_YEARS, -TEN_YEARS];
 
 async fn steps_change_nothing(mut clock: ServerClock, port: u16, store: impl Fn(u16) -> AnyStore) {
-    let config = Config::builder(TTL).build().unwrap();
+    let config = Config::builder(TTL).renew_interval(Duration::from_secs(1)).build().unwrap();
     let (before_one, before_two) = (proxy(port).await, proxy(port).await);
     let one = start(store(before_one.port()), "one", config).0;
     let mut tenure = soon(one.elected()).await.unwrap();
@@ -43,10 +43,8 @@ async fn steps_change_nothing(mut clock: ServerClock, port: u16, store: impl Fn(
         clock.step(by_ms).unwrap();
         let next = one_leads([&one, &two], Some(tenure.token())).await;
         let took = since.elapsed();
-        assert!(
-            took > TTL.saturating_sub(config.renew_interval()),
-            "{took:?} after a step of {by_ms} ms"
-        );
+        // The last renewal may have been late.
+        assert!(took > TTL.saturating_sub(TTL / 3), "{took:?} after a step of {by_ms} ms");
         assert!(took < TTL * 10, "{took:?} after a step of {by_ms} ms");
         assert!(!leader(is_one, &one, &two).is_leader());
         cut_off.set(Flow::Forward);

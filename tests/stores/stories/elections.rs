@@ -105,14 +105,14 @@ story!(no_lead_is_lost_without_a_fault);
 async fn many_elections_share_their_connections(server: TestServer) {
     let proxy = server.proxy().await;
     let elections = Elections::new(server.store_at(proxy.port()));
-    let config = Config::builder(Duration::from_secs(30)).build().unwrap();
+    let config = Config::builder(Duration::from_secs(120)).build().unwrap();
     let start = |number| elections.candidate(format!("shard:{number}")).config(config).start();
     let began = Instant::now();
     let all: Vec<_> = (0..ELECTIONS).map(|number| start(number).unwrap()).collect();
     for candidate in &all {
         soon(candidate.elected()).await.unwrap();
     }
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert_eq!(proxy.connections(), server.connections);
     let (first, rest) = all.split_first().unwrap();
     soon(first.stop()).await.unwrap();

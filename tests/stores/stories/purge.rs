@@ -60,7 +60,9 @@ pub(crate) async fn old_records_alone_are_deleted(store: AnyStore) {
     let abandoned = granted(&store, "abandoned", None, SPELL).await;
     let released = granted(&store, "released", None, SPELL).await;
     assert_eq!(ask(&store, "released", release(1, released)).await, Reply::Released);
-    let live = granted(&store, "live", None, SPELL).await;
+    // Where the server ends leases, no renewal may come too late.
+    let of_live = if store.traits().ends_leases { SPELL * 30 } else { SPELL };
+    let live = granted(&store, "live", None, of_live).await;
     assert_eq!(soon(store.purge(SPELL * 100)).await.unwrap(), 0, "none is that old");
     // What was not given back is watched first.
     let mut deleted = purged(&store).await;

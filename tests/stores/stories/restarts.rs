@@ -1,18 +1,13 @@
 //! A server that restarts under a leader: handovers long after it wait for nothing.
 
-use std::time::Duration;
-
 use futures_util::StreamExt;
-use tenure::{Config, Event};
+use tenure::Event;
 
 use super::TestServer;
 use crate::support::{falls, learns_of_leader, renewed, soon, start};
 
-/// Long enough for a server that starts slowly: the leader must keep its lead.
-const TTL: Duration = Duration::from_secs(8);
-
 async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
-    let config = Config::builder(TTL).build().unwrap();
+    let config = server.outlasting;
     let one = server.candidate("one", config);
     let first = soon(one.elected()).await.unwrap();
     let fallen = falls(&one);
@@ -24,7 +19,7 @@ async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     }
     // The leader watches the new past for one quarantine, which is one TTL, and reports it with a
     // renewal.
-    tokio::time::sleep(2 * TTL).await;
+    tokio::time::sleep(config.ttl() + 3 * config.renew_interval()).await;
     let (two, mut events) = start(server.store(), "two", config);
     learns_of_leader(&mut events).await;
     assert_eq!(*fallen.lock().unwrap(), [], "the restart was not under a leader");

@@ -55,6 +55,8 @@ pub(super) struct TestServer {
     pub(super) quick: Config,
     /// Leases that outlast a few requests on a busy machine, and that are renewed often.
     pub(super) steady: Config,
+    /// Leases that outlast a restart of the server.
+    pub(super) outlasting: Config,
 }
 
 impl TestServer {
@@ -71,6 +73,7 @@ impl TestServer {
             connections,
             quick: quick.build().unwrap(),
             steady: steady.build().unwrap(),
+            outlasting: Config::builder(Duration::from_secs(8)).build().unwrap(),
         }
     }
 

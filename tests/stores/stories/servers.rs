@@ -70,7 +70,10 @@ pub(super) fn kubernetes() -> TestServer {
         let config = KubernetesConfig::new("default").unwrap().kubeconfig(path);
         AnyStore::new(Kubernetes::new(config.trust_empty_store(empty.is_trusted())))
     };
-    TestServer::new(server, connect, 1)
+    let outlasting = Config::builder(Duration::from_secs(30));
+    let mut server = TestServer::new(server, connect, 1);
+    server.outlasting = outlasting.renew_interval(Duration::from_secs(4)).build().unwrap();
+    server
 }
 
 impl EmptyStore {

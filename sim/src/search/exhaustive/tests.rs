@@ -53,7 +53,7 @@ fn a_small_search_holds_in_all_known_states() {
     let report = run(&small(), 2_000_000, 2).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     // Other figures mean that the search covers other states: the commit has to say why.
-    assert_eq!((report.states, report.transitions, report.depth), (35_081, 85_437, 28));
+    assert_eq!((report.states, report.transitions, report.depth), (35_205, 85_641, 28));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn equal_fingerprints_have_equal_futures() {
         let mut known: HashMap<u64, BTreeSet<u64>> = HashMap::new();
         let mut waiting = election.initial();
         let (mut compared, mut drawn) = (0_u32, 0_usize);
-        while !waiting.is_empty() && known.len() < 60_000 {
+        while !waiting.is_empty() && known.len() < 100_000 {
             // Any order, which is the same in each run: the first or the last ones alone would be
             // too much alike.
             drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -141,7 +141,7 @@ fn one_candidate_holds_in_runs_of_any_length() {
     let bounds = Bounds { candidates: 1, horizon: None, rates: Rates::Exact, ..small() };
     let report = run(&bounds, 2_000_000, 2).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
-    assert_eq!((report.states, report.transitions, report.depth), (22_552, 46_152, 50));
+    assert_eq!((report.states, report.transitions, report.depth), (147_468, 299_223, 84));
 }
 
 #[test]
