@@ -96,7 +96,10 @@ impl Property for AsksInTime {
                     self.answered(at, who, answer);
                 }
             }
-            Event::ResignAsked { who, .. } | Event::Crashed { who } => {
+            // It may have asked once more before its driver was told to resign.
+            Event::ResignAsked { who, .. }
+            | Event::Withdrawn { who, .. }
+            | Event::Crashed { who } => {
                 self.due.end(who);
             }
             Event::Fault { kind, node: Some(node) }
@@ -114,7 +117,7 @@ impl Property for AsksInTime {
 mod tests {
     use super::super::history::{
         NOT, Seen, answered, asks, at, compares, crashed, end, fails, given_up, granted, holds, n,
-        resign_asked, sent, span, terms,
+        resign_asked, sent, span, terms, withdrawn,
     };
     use super::*;
 
@@ -187,6 +190,10 @@ mod tests {
             holds(judge(), &asked(&[at(30, over), end(900)]));
         }
         fails(judge(), &refused(&[at(30, crashed(n(1))), end(129)]));
+        // A request left between the order to resign and its execution (seed 1654 of turmoil).
+        let resigns = [at(30, resign_asked(n(0), None)), looks(31)];
+        holds(judge(), &refused(&[&resigns[..], &[at(33, withdrawn(n(0))), end(900)]].concat()));
+        fails(judge(), &refused(&[&resigns[..], &[end(900)]].concat()));
     }
 
     #[test]
