@@ -99,7 +99,7 @@ fn processes_lead_in_turn_and_replace_killed_ones() {
     }
 }
 
-const TTL: Duration = Duration::from_secs(10);
+const TTL: Duration = Duration::from_secs(6);
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Leads whenever it may, and reports it again and again: the token, and the boot clock.

@@ -15,7 +15,7 @@ use crate::support::{
 };
 use crate::{postgres, redis};
 
-const TTL: Duration = Duration::from_secs(10);
+const TTL: Duration = Duration::from_secs(6);
 const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
 const CENTURIES: i64 = 20 * TEN_YEARS;
 /// In milliseconds: 30 s, an hour and ten years, forward and back.
