@@ -41,7 +41,7 @@ fn a_lost_grant_is_not_taken_after_a_rollback() {
         Event::Elected { token, .. } => Some(*token),
         _ => None,
     });
-    assert!(elected.len() > 3 && elected.is_sorted_by_key(|(_, token)| *token), "{elected:?}");
+    assert!(elected.len() > 2 && elected.is_sorted_by_key(|(_, token)| *token), "{elected:?}");
 }
 
 #[test]

@@ -144,6 +144,8 @@ pub(super) const VM_RESTORE: Control = Control {
         PropertyName::DRAINS_WITHIN_BOUNDS,
         PropertyName::UNFENCED_IN_ORDER,
         PropertyName::RENEWS_IN_TIME,
+        // It has forgotten that it waits for the lease, and renews.
+        PropertyName::ASKS_IN_TIME,
         // The process has forgotten that its tenure is over: it leads under it again, and ends it
         // again.
         PropertyName::NO_RESURRECTION,
