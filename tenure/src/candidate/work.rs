@@ -64,9 +64,9 @@ impl Candidate {
     /// resigns with the reason [`StepDownReason::WorkFailed`](crate::StepDownReason::WorkFailed),
     /// so that another process can try. The work starts again on this candidate's next tenure, for
     /// which it campaigns after the [hold-off](crate::CandidateBuilder::hold_off) and a random
-    /// time: between nothing and the hold-off (or the [largest retry](crate::ConfigBuilder::retry),
-    /// if that is longer) after a first failure, and up to twice as long after each further failure
-    /// in a row, 16 times at most.
+    /// time: between nothing and the hold-off (or the [largest
+    /// retry](crate::ConfigBuilder::largest_retry), if that is longer) after a first failure, and
+    /// up to twice as long after each further failure in a row, 16 times at most.
     ///
     /// An error after the end of the tenure, such as a fence's refusal, is only logged. Errors that
     /// a short wait cures are better retried in the work itself, since each failure costs a
