@@ -177,8 +177,9 @@ impl Fence {
     /// # Errors
     /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
     /// the session can't write, as at a standby. [`FenceError::Misused`] if the election's key has a
-    /// zero byte, or no store can have granted the token. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the
-    /// take-over, if need be on another connection, until its outcome is known.
+    /// zero byte, or no store can have granted the token. [`FenceError::Unknown`] if the connection
+    /// broke or the server refused: repeat the take-over, if need be on another connection, until
+    /// its outcome is known.
     pub async fn take_over(
         &self,
         client: &mut Client,
