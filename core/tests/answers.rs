@@ -1,11 +1,8 @@
 //! What a candidate does on each answer of the store, and when it asks again, or looks.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
 use std::time::Duration;
 
-use sights::{NAME, given_back, held, record, sight, unwatched};
+use crate::sights::{NAME, given_back, held, record, sight, unwatched};
 use tenure_core::contract::Record;
 use tenure_core::{
     Acquire, Candidate, Config, Event, Input, Instant, Loss, NameId, Output, Reply, Request,

@@ -1,10 +1,7 @@
 //! A driver may hand in a reading that is older than an earlier one: the candidate's time never
 //! goes back.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
-use sights::NAME;
+use crate::sights::NAME;
 use std::time::Duration;
 use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
 

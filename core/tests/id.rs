@@ -1,9 +1,6 @@
 //! Identities as numbers, as text, and in order.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
-use sights::{NAME, held};
+use crate::sights::{NAME, held};
 use tenure_core::{
     Candidate, Config, HolderId, Input, Instant, Output, Request, Seed, StepDownReason, Token,
     TokenError,

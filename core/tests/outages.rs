@@ -1,11 +1,8 @@
 //! An outage of the store is reported once at its beginning and once at its end.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
 use std::time::Duration;
 
-use sights::{NAME, RENEWED, held};
+use crate::sights::{NAME, RENEWED, held};
 use tenure_core::{
     Candidate, Config, Event, Input, Instant, Output, Reply, RequestId, Seed, Token, Unknown,
 };

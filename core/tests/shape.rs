@@ -1,9 +1,6 @@
 //! What this crate must not have: dependencies, an allocator, the standard library, floating point.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
-use sights::{NAME, RENEWED, looked, unwatched};
+use crate::sights::{NAME, RENEWED, looked, unwatched};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{

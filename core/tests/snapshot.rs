@@ -4,13 +4,10 @@
 //! sent every 3 s, wait 1 s for a reply and up to 1 s for the next try. States are reached by
 //! inputs alone.
 
-#[path = "shared/sights.rs"]
-mod sights;
-
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use sights::{NAME, RENEWED, record, sight, unwatched};
+use crate::sights::{NAME, RENEWED, record, sight, unwatched};
 use tenure_core::contract::Record;
 use tenure_core::{
     Acquire, Candidate, Config, ConfigBuilder, Input, Instant, Output, RenewErrorPolicy, Reply,

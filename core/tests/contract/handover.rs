@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{Acquire, Asked, Reply, Request, Reservation, Token, Wish};
 
-use crate::support::{ANNA, BERT, NOTHING, QUARANTINE, Store, by, name};
+use super::support::{ANNA, BERT, NOTHING, QUARANTINE, Store, by, name};
 
 const CARL: tenure_core::HolderId = tenure_core::HolderId::from_bits(0xc);
 const RESERVE: Duration = Duration::from_secs(2);

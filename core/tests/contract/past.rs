@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::contract::FOREVER;
 use tenure_core::{Acquire, Loss, Reply, Token, UnwatchedPast};
 
-use crate::support::{ANNA, BERT, NOTHING, Store, TTL, by, id, micros};
+use super::support::{ANNA, BERT, NOTHING, Store, TTL, by, id, micros};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)

@@ -2,7 +2,7 @@
 
 use tenure_core::{Acquire, Mark, Reply, Request, Token};
 
-use crate::support::{ANNA, BERT, Store, by, id, micros};
+use super::support::{ANNA, BERT, Store, by, id, micros};
 
 fn purge(mark: Mark, watched: bool) -> Request {
     Request::Purge { mark, watched }

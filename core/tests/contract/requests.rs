@@ -2,7 +2,7 @@
 
 use tenure_core::{Acquire, Reply};
 
-use crate::support::{ANNA, BERT, Store, by, id, micros, release, renew};
+use super::support::{ANNA, BERT, Store, by, id, micros, release, renew};
 
 #[test]
 fn a_new_key_is_granted_the_clocks_token() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{Acquire, HolderId, Token};
 
-use crate::support::{ANNA, BERT, Store, by, name};
+use super::support::{ANNA, BERT, Store, by, name};
 
 fn asks(holder: HolderId, seen: Option<Token>, (ttl, quarantine): (u64, u64)) -> Acquire {
     let (ttl, quarantine) = (Duration::from_secs(ttl), Duration::from_secs(quarantine));

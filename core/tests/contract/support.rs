@@ -8,7 +8,7 @@ use tenure_core::{
     WatchedStamp,
 };
 
-use crate::lines;
+use crate::world::lines;
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(12);

@@ -4,8 +4,7 @@
 
 mod checks;
 mod clock;
-#[path = "../shared/lines.rs"]
-mod lines;
+pub(crate) mod lines;
 mod network;
 mod node;
 pub(crate) mod op;

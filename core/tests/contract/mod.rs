@@ -1,8 +1,6 @@
 //! The store contract, row by row of DESIGN section 4.
 
 mod handover;
-#[path = "../shared/lines.rs"]
-mod lines;
 mod past;
 mod purge;
 mod requests;

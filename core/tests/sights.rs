@@ -1,5 +1,4 @@
 //! What a store shows, written shortly.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::time::Duration;
 
