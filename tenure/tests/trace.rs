@@ -274,7 +274,7 @@ fn a_killed_process_leaves_its_lines() {
     }
     let folder = Folder::new("killed");
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "a_killed_process_leaves_its_lines"]).env(KILLED_IN, &folder.0);
+    child.args(["--exact", "trace::a_killed_process_leaves_its_lines"]).env(KILLED_IN, &folder.0);
     let out = child.output().unwrap();
     assert!(!out.status.success());
     let [file] = fs::read_dir(&folder.0).unwrap().collect::<Vec<_>>().try_into().unwrap();

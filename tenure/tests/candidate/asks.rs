@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
 use tenure::{Candidate, Config};
 
-use crate::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start};
 
 #[tokio::test]
 async fn a_cancelled_observation_drops_no_call() {

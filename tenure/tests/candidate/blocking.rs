@@ -12,7 +12,7 @@ use tenure::store::Memory;
 use tenure::{Candidate, Elections, Event};
 use tokio::runtime::Builder;
 
-use crate::support::{quick, soon};
+use super::support::{quick, soon};
 
 /// Far above the time of any case.
 const AT_MOST: Duration = Duration::from_secs(40);

@@ -8,7 +8,7 @@ use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections};
 use tokio::sync::mpsc;
 
-use crate::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start};
 
 /// Longer than the TTL of all elections here.
 const LONG: Duration = Duration::from_millis(4_500);

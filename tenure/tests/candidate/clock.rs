@@ -9,8 +9,8 @@ use tenure::store::contract::{Acquire, NameId, RequestId};
 use tenure::store::{Key, Memory, Profile, Reply, Request, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
-use crate::moved_clock::Clock;
-use crate::support::{Remote, quick, soon};
+use super::moved_clock::Clock;
+use super::support::{Remote, quick, soon};
 
 /// A leader with a clock of its own, at a store whose leases end by the host's clock.
 struct Leading {

@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections};
 
-use crate::support::{Remote, quick, soon};
+use super::support::{Remote, quick, soon};
 
 #[tokio::test]
 async fn replies_that_wait_come_before_timeouts() {

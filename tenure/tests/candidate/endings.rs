@@ -5,7 +5,7 @@ use futures_util::stream::FusedStream;
 use tenure::store::Memory;
 use tenure::{Candidate, Event, StartError, StopError, Stopped};
 
-use crate::support::{quick, soon, start};
+use super::support::{quick, soon, start};
 
 #[tokio::test]
 async fn events_end_after_a_stop() {

@@ -11,8 +11,8 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Stopped, Tenure};
 
-use crate::moved_clock::Clock;
-use crate::support::{quick, soon, start};
+use super::moved_clock::Clock;
+use super::support::{quick, soon, start};
 
 const HOLD_OFF: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_nanos(1);

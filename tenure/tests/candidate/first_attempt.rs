@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Event, FirstAttempt, Stopped};
 
-use crate::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start};
 
 #[tokio::test]
 async fn the_first_attempt_leads_or_follows() {

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use tenure::store::{Memory, Profile};
 use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Tenure, Token};
 
-use crate::support::{Remote, quick, soon, start, steady};
+use super::support::{Remote, quick, soon, start, steady};
 
 /// The one that leads, and others that wait.
 async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {

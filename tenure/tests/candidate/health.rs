@@ -8,7 +8,7 @@ use tenure::store::{
 };
 use tenure::{Candidate, Config, Health, Instant, Role, StoreHealth};
 
-use crate::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, StartError, StepDownReason, StopError, Stopped};
 
-use crate::support::{quick, soon, start};
+use super::support::{quick, soon, start};
 
 #[tokio::test]
 async fn one_leads_and_hands_over() {

@@ -11,7 +11,7 @@ use tenure::store::{
 };
 use tenure::{Candidate, Config, Elections};
 
-use crate::support::{quick, soon, steady};
+use super::support::{quick, soon, steady};
 
 /// A store in memory that counts the profiles it was told, and fails as it is told to.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Incumbent, Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Elections, Observer, StartError};
 
-use crate::support::{Remote, quick, soon, start, steady};
+use super::support::{Remote, quick, soon, start, steady};
 
 /// The next leader, perhaps after a time without one.
 async fn next_leader(leaders: &mut Observer) -> Incumbent {

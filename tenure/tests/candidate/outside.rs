@@ -11,7 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Elections, FirstAttempt, StartError, StopError, Stopped};
 
-use crate::support::{quick, soon, start};
+use super::support::{quick, soon, start};
 
 struct Unpark(Thread);
 

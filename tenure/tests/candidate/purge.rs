@@ -7,8 +7,8 @@ use tenure::store::contract::{Acquire, RequestId};
 use tenure::store::{AnyStore, Key, Memory, Profile, PurgeAge, Reply, Request, Store};
 use tenure::{Elections, HolderId};
 
-use crate::moved_clock::Clock;
-use crate::support::{quick, soon};
+use super::moved_clock::Clock;
+use super::support::{quick, soon};
 
 /// As holder 2, which knows no tenure.
 async fn acquire(store: &AnyStore) -> Reply {

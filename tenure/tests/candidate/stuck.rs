@@ -12,7 +12,7 @@ use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits}
 use tenure::{Candidate, Elections, Instant, Tenure};
 use tokio::time;
 
-use crate::support::quick;
+use super::support::quick;
 
 const ANSWER: Duration = Duration::from_millis(2);
 

@@ -8,8 +8,8 @@ use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Tenure};
 use tokio::sync::Notify;
 
-use crate::moved_clock::Clock;
-use crate::support::soon;
+use super::moved_clock::Clock;
+use super::support::soon;
 
 const BOUND: Duration = Duration::from_secs(5);
 const HOLD_OFF: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Event, StepDownReason, Stopped, Tenure};
 
-use crate::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start};
 
 async fn until_it_ends(tenure: Tenure) {
     while tenure.is_current() {

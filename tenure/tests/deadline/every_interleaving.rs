@@ -12,7 +12,7 @@ use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;
 use tenure::Instant;
 
-use crate::explored::deadline::Deadline;
+use super::explored::deadline::Deadline;
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)

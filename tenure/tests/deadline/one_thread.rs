@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use tenure::Instant;
 
-use crate::plain::deadline::Deadline;
+use super::plain::deadline::Deadline;
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)

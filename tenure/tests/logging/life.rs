@@ -8,8 +8,8 @@ use tenure::{Candidate, Elections, StoreHealth};
 use tracing::Level;
 use tracing::subscriber::set_default;
 
-use crate::kept::Kept;
-use crate::support::{Remote, config, soon, steady, until};
+use super::kept::Kept;
+use crate::metrics::support::{Remote, config, soon, steady, until};
 
 #[tokio::test]
 async fn a_normal_life_has_four_lines() {

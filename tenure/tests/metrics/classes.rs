@@ -7,8 +7,8 @@ use tenure::Elections;
 use tenure::metrics::Metrics;
 use tenure::store::Memory;
 
-use crate::recorder::Kept;
-use crate::support::{config, soon, until};
+use super::recorder::Kept;
+use super::support::{config, soon, until};
 
 fn classes(kept: &Kept) -> BTreeSet<String> {
     kept.series().into_iter().filter_map(|(_, labels)| labels.get("key_class").cloned()).collect()

@@ -8,8 +8,8 @@ use metrics::{set_default_local_recorder, with_local_recorder};
 use tenure::metrics::Metrics;
 use tenure::{Candidate, Config, Elections};
 
-use crate::recorder::{Description, Kept};
-use crate::support::{Remote, config, soon, until};
+use super::recorder::{Description, Kept};
+use super::support::{Remote, config, soon, until};
 
 /// The rows of the table, by name.
 pub(crate) fn rows() -> BTreeMap<String, (Description, BTreeSet<String>)> {

@@ -6,8 +6,8 @@ use metrics::set_default_local_recorder;
 use tenure::Candidate;
 use tenure::metrics::Metrics;
 
-use crate::recorder::Kept;
-use crate::support::{Remote, config, soon, start, steady, until};
+use super::recorder::Kept;
+use super::support::{Remote, config, soon, start, steady, until};
 
 #[tokio::test]
 async fn gauges_and_counters_exist_from_the_start() {

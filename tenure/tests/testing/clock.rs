@@ -10,7 +10,7 @@ use tenure::{Config, Event};
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-use crate::support::{Leading, SECOND, soon, ttl};
+use super::support::{Leading, SECOND, soon, ttl};
 
 const DAY: Duration = Duration::from_secs(86_400);
 

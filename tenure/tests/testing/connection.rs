@@ -8,7 +8,7 @@ use tenure::testing::World;
 use tenure::{Config, Event, StepDownReason, StoreHealth};
 use tokio::time::Instant;
 
-use crate::support::{Leading, SECOND, soon, stepped_down, ttl};
+use super::support::{Leading, SECOND, soon, stepped_down, ttl};
 
 #[tokio::test]
 async fn a_leader_without_connection_stops_in_time() {

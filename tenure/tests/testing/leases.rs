@@ -4,7 +4,7 @@ use tenure::testing::World;
 use tenure::{Config, Role, StepDownReason};
 use tokio::time::Instant;
 
-use crate::support::{Leading, SECOND, soon, stepped_down, ttl};
+use super::support::{Leading, SECOND, soon, stepped_down, ttl};
 
 #[tokio::test]
 async fn a_leader_learns_of_its_expired_lease() {

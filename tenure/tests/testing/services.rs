@@ -8,7 +8,7 @@ use tenure::testing::World;
 use tenure::{Candidate, Event, Tenure};
 use tokio::time::sleep;
 
-use crate::support::{SECOND, ttl};
+use super::support::{SECOND, ttl};
 
 type Pages = Arc<AtomicU32>;
 

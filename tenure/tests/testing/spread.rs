@@ -9,7 +9,7 @@ use tenure::testing::World;
 use tenure::{Config, Event};
 use tokio::time::Instant;
 
-use crate::support::soon;
+use super::support::soon;
 
 const PROCESSES: usize = 40;
 

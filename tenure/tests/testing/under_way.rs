@@ -7,7 +7,7 @@ use tenure::testing::{Process, World};
 use tenure::{Candidate, Tenure};
 use tokio::time::Instant;
 
-use crate::support::{SECOND, soon, ttl};
+use super::support::{SECOND, soon, ttl};
 
 const STEP: Duration = Duration::from_millis(50);
 

@@ -10,7 +10,7 @@ use tenure::{Config, Elections};
 use tokio::sync::Semaphore;
 use tracing::span;
 
-use crate::support::{
+use super::support::{
     HOUR, MOMENT, alone, current_thread, multi_thread, open, sleep, soon, timer_threads, timerfds,
 };
 
@@ -61,7 +61,7 @@ fn candidates_and_work_share_a_descriptor() {
 fn sleeps_end_without_descriptors() {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", "descriptors::out_of_descriptors", "--ignored", "--nocapture"]);
+    command.args(["--exact", "timer::descriptors::out_of_descriptors", "--ignored", "--nocapture"]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let [out, err] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{
+use super::support::{
     HOUR, MOMENT, SOON, alone, block_on, current_thread, made_in, multi_thread, poll_once, sleep,
     soon,
 };

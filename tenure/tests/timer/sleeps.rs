@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use tenure::Instant;
 use tenure::runtime::{Runtime, TokioRuntime};
 
-use crate::support::{
+use super::support::{
     HOUR, MOMENT, alone, current_thread, multi_thread, poll_once, sleep, soon, timerfds,
 };
 

@@ -13,8 +13,8 @@ use tenure_core::contract::{self, Moment, Past, Record};
 use tenure_core::{Mark, Stamp, Transition};
 use tenure_servers::RedisServer;
 
-use crate::draw::Draw;
-use crate::kept;
+use super::draw::Draw;
+use super::kept;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 

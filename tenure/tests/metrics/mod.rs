@@ -5,6 +5,6 @@
 mod classes;
 mod ops;
 mod recorder;
-mod support;
+pub(crate) mod support;
 mod table;
 mod values;

@@ -15,8 +15,8 @@ use tenure_core::contract::{Moment, Past, Record, server_ends};
 use tenure_core::{Stamp, Transition};
 use tenure_servers::EtcdServer;
 
-use crate::draw::Draw;
-use crate::kept::{self, Kept, contract_reply, kept, shown};
+use super::draw::Draw;
+use super::kept::{self, Kept, contract_reply, kept, shown};
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 

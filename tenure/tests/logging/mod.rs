@@ -5,6 +5,3 @@
 
 mod kept;
 mod life;
-#[path = "../metrics/support.rs"]
-#[expect(dead_code, reason = "the tests of metrics use all of it")]
-mod support;

@@ -13,9 +13,9 @@ use tenure_core::{
 };
 use tenure_servers::{PostgresServer, PostgresSession};
 
-use crate::draw::Draw;
-use crate::lines;
-use crate::state::State;
+use super::draw::Draw;
+use super::lines;
+use super::state::State;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 const MICROS: [u64; 4] = [1_000, 2_000, 3_000, 5_000];
