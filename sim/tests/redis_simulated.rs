@@ -1,6 +1,5 @@
 //! What the simulated Redis does that a real one can't be made to do: stalls, restarts and
 //! rollbacks at an exact point, observers, and the same bytes in each run.
-#![cfg(feature = "turmoil")]
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 

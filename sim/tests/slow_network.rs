@@ -1,6 +1,5 @@
 //! The shipped driver and Redis adapter over a network with long round trips, beside callers that
 //! are less patient than those take. All time is virtual.
-#![cfg(feature = "turmoil")]
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 

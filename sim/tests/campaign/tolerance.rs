@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{command, json, path, refused};
+use super::{command, json, path, refused};
 
 #[test]
 fn a_certificate_names_the_frontier_and_gives_the_plans_on_both_sides_of_it() {

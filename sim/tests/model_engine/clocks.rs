@@ -4,7 +4,7 @@ use tenure_sim::plan::{
     ClockFault, Fault, LinkFault, NodePlan, Point, ProcessFault, Trigger, When,
 };
 
-use crate::{TTL_MS, at, ends, held, leads, run, with};
+use super::{TTL_MS, at, ends, held, leads, run, with};
 
 const LATER: u64 = 2 * TTL_MS;
 

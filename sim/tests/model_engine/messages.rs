@@ -3,7 +3,7 @@
 use tenure_sim::plan::{FaultKind, LinkFault, LinksFault, ProcessFault, What};
 use tenure_sim::trace::{Answer, Asked, Event, Fate, StoreStep};
 
-use crate::{TTL_MS, at, ends, held, leads, seen, with};
+use super::{TTL_MS, at, ends, held, leads, seen, with};
 
 /// A time at which the first tenure is well established: it begins at about 3,000 ms.
 const LATER: u64 = 2 * TTL_MS;

@@ -5,7 +5,7 @@ use tenure_sim::judge::Judging;
 use tenure_sim::plan::{FaultKind, ProcessFault};
 use tenure_sim::trace::Event;
 
-use crate::{TTL_MS, at, ends, held, leads, seen, with};
+use super::{TTL_MS, at, ends, held, leads, seen, with};
 
 const LATER: u64 = 2 * TTL_MS;
 
@@ -69,7 +69,7 @@ fn a_restored_snapshot_brings_back_memory_and_clocks() {
     let what = ProcessFault::VmRestore.at(None);
     let plan =
         with(&[at(LATER, 2 * TTL_MS, what), at(LATER + 1, 0, ProcessFault::Resign.at(None))]);
-    let outcome = crate::run(&plan);
+    let outcome = super::run(&plan);
     let leads = leads(outcome.trace.entries());
     let first = leads[0];
     // It had handed over, and leads again by its restored state.

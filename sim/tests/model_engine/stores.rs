@@ -3,7 +3,7 @@
 use tenure_sim::plan::{LinkFault, Plan, StoreFault, What};
 use tenure_sim::trace::{Answer, Event, StoreStep};
 
-use crate::{TTL_MS, at, ends, held, leads, run, seen, with};
+use super::{TTL_MS, at, ends, held, leads, run, seen, with};
 
 const LATER: u64 = 2 * TTL_MS;
 

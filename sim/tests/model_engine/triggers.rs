@@ -3,7 +3,7 @@
 use tenure_sim::plan::{Fault, FaultKind, Point, ProcessFault, RequestKind, Trigger, What, When};
 use tenure_sim::trace::{Answer, Entry, Event};
 
-use crate::{TTL_MS, held, leads, seen, with};
+use super::{TTL_MS, held, leads, seen, with};
 
 fn on(point: Point, of: Option<RequestKind>, nth: u32, for_ms: u64, what: What) -> Fault {
     let when = When::On(Trigger { point, node: None, of, nth, after_ms: 0 });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::simulator::Simulator;
+use super::simulator::Simulator;
 
 fn mutants(arguments: &[&str]) -> (Option<i32>, Value, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).to_str().unwrap();

@@ -9,7 +9,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::mutants::{Arena, Mutant, Sources, Workshop};
 use tenure_sim::plan::{Plan, Program};
 
-use crate::simulator::Simulator;
+use super::simulator::Simulator;
 
 const MUTANT: &str = "quarantine-ignored";
 const FAULTS: &str = "store-loss,partition,pause";

@@ -1,7 +1,7 @@
 //! Sequences written by hand: every command's refusals, and the edges of scripts and subscriptions.
 
-use crate::scripts::{ANSWERING, FAILING};
-use crate::world::Step;
+use super::scripts::{ANSWERING, FAILING};
+use super::world::Step;
 
 fn on_first(lines: &str) -> Vec<Step> {
     lines

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sha1_smol::Sha1;
 
-use crate::world::{CONNECTIONS, Step};
+use super::world::{CONNECTIONS, Step};
 
 /// A command with `{key}`, `{field}`, `{value}`, `{channel}` where something is drawn.
 const TEMPLATES: &[&str] = &[

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tenure::store::redis::SCRIPTS;
 
-use crate::world::{Compare, Step};
+use super::world::{Compare, Step};
 
 /// The token that the first record has; below 2^53, and above every clock's microseconds.
 const TOKEN: u64 = 9_000_000_000_000_000;

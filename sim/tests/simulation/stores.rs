@@ -4,7 +4,7 @@ use tenure_sim::Simulation;
 use tenure_sim::plan::FaultKind;
 use tenure_sim::simulation::{Contract, Lease, Moment, Reply, Request, StoreModel};
 
-use crate::{failed, property};
+use super::{failed, property};
 
 /// The contract, by a server that does not notice that it was put back to older data.
 #[derive(Clone, Debug, Default)]

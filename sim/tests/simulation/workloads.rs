@@ -8,7 +8,7 @@ use tenure_sim::plan::{Assumption, Plan};
 use tenure_sim::search::campaign::Failure;
 use tenure_sim::simulation::{Effect, Leader, SimulationError, Workload};
 
-use crate::{failed, property};
+use super::{failed, property};
 
 /// Keeps the last value only, and may or may not look at the token.
 #[derive(Default)]
@@ -271,7 +271,7 @@ fn a_panicking_workload_prints_one_backtrace() {
     }
     let test = std::env::current_exe().unwrap();
     let run = Command::new(test)
-        .args(["--exact", "--nocapture", "workloads::a_panicking_workload_prints_one_backtrace"])
+        .args(["--exact", "--nocapture", "simulation::workloads::a_panicking_workload_prints_one_backtrace"])
         .env("RUST_BACKTRACE", "1")
         .env(WITHIN, "1")
         .output()

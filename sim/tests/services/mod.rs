@@ -1,5 +1,4 @@
 //! Users' own services on the nodes of the turmoil engine.
-#![cfg(feature = "turmoil")]
 // These helpers are not tests in the sense of clippy.toml.
 #![allow(clippy::unwrap_used)]
 

@@ -5,7 +5,6 @@
 //! share (client ids, times, identities) are compared by their shape.
 //!
 //! Needs `redis-server`; the recorded behaviour is that of 7.0.15.
-#![cfg(feature = "turmoil")]
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 

@@ -1,6 +1,5 @@
 //! The turmoil engine carries out every fault at its exact point, and refuses with a reason what it
 //! does not support.
-#![cfg(feature = "turmoil")]
 // These helpers are not tests in the sense of clippy.toml.
 #![allow(clippy::unwrap_used)]
 

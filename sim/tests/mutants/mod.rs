@@ -2,7 +2,6 @@
 //!
 //! Only a few of the list are built here: `tenure-sim mutants` tries them all.
 
-#![cfg(all(feature = "cli", feature = "turmoil"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod command;
