@@ -69,7 +69,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure doctor --store-file store.url", OF_THE_COMMAND),
     ("tenure doctor --json", OF_THE_COMMAND),
     (
-        "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",
+        "cargo test --release -p tenure-sim --no-default-features --test all -- compare --nocapture",
         NEXTEST,
     ),
     (
@@ -81,11 +81,11 @@ const LIST: &[(&str, Known)] = &[
         RunBy("scripts/check", "--bench machine -- --test\n"),
     ),
     (
-        "TENURE_ROUNDS=200 cargo test -p tenure-tests --test stores -- client_go --nocapture",
+        "TENURE_ROUNDS=200 cargo test -p tenure-tests --test all -- client_go --nocapture",
         BY_HAND,
     ),
     (
-        "TENURE_KUBECONFIG=~/.kube/config TENURE_NAMESPACE=default cargo test -p tenure-tests --test stores -- \
+        "TENURE_KUBECONFIG=~/.kube/config TENURE_NAMESPACE=default cargo test -p tenure-tests --test all -- \
          contract::in_a_kubernetes_of_yours",
         CLUSTER,
     ),

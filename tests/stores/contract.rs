@@ -11,9 +11,9 @@ use tenure_servers::RedisCluster;
 use tenure_sim::conformance;
 use tenure_sim::conformance::{Row, check};
 
-use crate::redis::support::Client::{Fred, RedisRs};
-use crate::support::Place;
-use crate::{etcd, kubernetes, postgres, redis, sqlite};
+use crate::stores::redis::support::Client::{Fred, RedisRs};
+use crate::stores::support::Place;
+use crate::stores::{etcd, kubernetes, postgres, redis, sqlite};
 
 conformance!(in_memory, memory());
 conformance!(in_redis, redis::rows::place(RedisRs));

@@ -5,7 +5,7 @@ use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{Credentials, Request, Secret, Store, Watched};
 use tenure_servers::Reply as Raw;
 
-use crate::support::{RENEWED, acquire, call, granted, held, release, renew, soon};
+use crate::stores::support::{RENEWED, acquire, call, granted, held, release, renew, soon};
 
 /// Sees the leader, and can change nothing about it.
 async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
@@ -20,7 +20,7 @@ async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_watcher_only_looks() {
-    let server = crate::redis::support::server();
+    let server = crate::stores::redis::support::server();
     let user = "watcher on >correct-horse ~{tenure}:* &{tenure}:* +evalsha +script|load +hmget +hstrlen \
                 +time +subscribe +unsubscribe";
     let rights: Vec<&str> = user.split_whitespace().collect();
@@ -30,19 +30,19 @@ async fn a_redis_watcher_only_looks() {
     let watcher =
         Redis::new(config().credentials(Credentials::new("watcher", Secret::new("correct-horse"))));
     only_looks(&watcher, &Redis::new(config())).await;
-    let mut hints = Box::pin(watcher.hints(Watched::only([crate::support::job()])));
+    let mut hints = Box::pin(watcher.hints(Watched::only([crate::stores::support::job()])));
     soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_watcher_only_looks() {
-    let server = crate::postgres::support::server();
-    let candidate = crate::postgres::support::at(server.port());
+    let server = crate::stores::postgres::support::server();
+    let candidate = crate::stores::postgres::support::at(server.port());
     call(&candidate, Request::Observe).await.unwrap();
     server.sql("CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA tenure TO watcher").unwrap();
     let tables = "GRANT SELECT ON tenure.leases, tenure.leases_past TO watcher";
     server.sql(tables).unwrap();
     let config = PostgresConfig::new("127.0.0.1", server.port(), "watcher").database("postgres");
-    let config = config.create_table(false).connect_timeout(crate::support::TTL);
+    let config = config.create_table(false).connect_timeout(crate::stores::support::TTL);
     only_looks(&Postgres::new(config), &candidate).await;
 }

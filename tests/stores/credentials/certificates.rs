@@ -7,7 +7,7 @@ use tenure::store::{AnyStore, StoreErrorKind};
 use tenure_servers::{Authority, Certificate, EtcdServer, PostgresServer, RedisServer};
 
 use super::{Files, Leader, proxy_before};
-use crate::etcd::support::FAST;
+use crate::stores::etcd::support::FAST;
 
 /// A server that asks its clients for a certificate.
 trait Certified {
@@ -108,7 +108,7 @@ async fn redis_replaced_certificates_are_read_again() {
 
 fn encrypted_postgres(files: &Files) -> PostgresServer {
     let read = |name| std::fs::read_to_string(files.path(name)).unwrap();
-    let server = crate::postgres::support::server();
+    let server = crate::stores::postgres::support::server();
     server.put("ca.crt", &read("ca")).unwrap();
     server.sql("ALTER SYSTEM SET ssl_ca_file = 'ca.crt'").unwrap();
     server.certify(&read("cert"), &read("key")).unwrap();

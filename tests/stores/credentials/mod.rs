@@ -13,7 +13,7 @@ use tenure::store::{AnyStore, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config, Tenure};
 use tenure_servers::Proxy;
 
-use crate::support::{Falls, falls, job, renewed, soon, start};
+use crate::stores::support::{Falls, falls, job, renewed, soon, start};
 
 /// Long enough for several attempts that fail, each of which a pause follows.
 fn patient() -> Config {

@@ -12,8 +12,8 @@ use tenure::store::{AnyStore, Credentials, CredentialsProvider, Provided, Secret
 use tenure_servers::{EtcdServer, PostgresServer, RedisServer};
 
 use super::{Files, Leader, proxy_before};
-use crate::redis::support::Client;
-use crate::{etcd, postgres, redis};
+use crate::stores::redis::support::Client;
+use crate::stores::{etcd, postgres, redis};
 
 const FIRST: &str = "correct-horse";
 const SECOND: &str = "battery-horse";

@@ -6,7 +6,7 @@ use tenure::Config;
 use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure_servers::EtcdServer;
 
-pub(crate) use crate::support::*;
+pub(crate) use crate::stores::support::*;
 
 /// Members that change their leader quickly, so that leases may be short.
 pub(crate) const FAST: [&str; 4] = ["--heartbeat-interval", "20", "--election-timeout", "200"];

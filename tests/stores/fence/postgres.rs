@@ -8,8 +8,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
 
 use super::{NEW, OLD, token};
-use crate::postgres::support::{client, server};
-use crate::support::{job, soon};
+use crate::stores::postgres::support::{client, server};
+use crate::stores::support::{job, soon};
 
 const LEVELS: [IsolationLevel; 3] =
     [IsolationLevel::ReadCommitted, IsolationLevel::RepeatableRead, IsolationLevel::Serializable];

@@ -6,8 +6,8 @@ use tenure::fence::redis::{Fence, PRELUDE, TAKE_OVER, TakenOver};
 use tenure_servers::{RedisServer, Reply};
 
 use super::{NEW, OLD, token};
-use crate::redis::support::server;
-use crate::support::{job, soon};
+use crate::stores::redis::support::server;
+use crate::stores::support::{job, soon};
 
 const NEXT: &str = "{job}:next";
 

@@ -9,7 +9,7 @@ use tenure::fence::sqlite::{Fence, TakenOver};
 use tenure::store::Key;
 
 use super::{NEW, OLD, token};
-use crate::support::job;
+use crate::stores::support::job;
 
 const JOURNALS: [&str; 2] = ["DELETE", "WAL"];
 const BEHAVIOURS: [TransactionBehavior; 2] =

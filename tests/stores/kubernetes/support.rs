@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
 use tenure_servers::KubeApiServer;
 
-pub(crate) use crate::support::*;
+pub(crate) use crate::stores::support::*;
 
 /// One server for many tests of one process, since it takes seconds to start.
 pub(crate) fn server() -> Arc<KubeApiServer> {

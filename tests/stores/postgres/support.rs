@@ -9,7 +9,7 @@ use tenure_servers::{PostgresServer, Proxy};
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{Client, Connection, NoTls};
 
-pub(crate) use crate::support::*;
+pub(crate) use crate::stores::support::*;
 
 pub(crate) fn server() -> PostgresServer {
     PostgresServer::start().expect("a PostgreSQL server")

@@ -75,7 +75,7 @@ async fn tables_of_any_name_are_apart() {
     for (schema, table) in names.into_iter().chain([long]) {
         let table = LeaseTable::new(schema, table).unwrap();
         let store = Postgres::new(local(server.port()).table(table).trust_empty_store(true));
-        let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
+        let mut hints = Box::pin(store.hints(Watched::only([crate::stores::support::job()])));
         soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
         let token = granted(&store, acquire(1, None)).await;
         assert!(last < Some(token));

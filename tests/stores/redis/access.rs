@@ -61,7 +61,7 @@ async fn takes_part(
     };
     call(store, renew(1, token)).await.map_err(refused)?;
     call(store, Request::Observe).await.map_err(refused)?;
-    let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
+    let mut hints = Box::pin(store.hints(Watched::only([crate::stores::support::job()])));
     let subscribed = tokio::time::timeout(patience, hints.next()).await;
     subscribed.map_err(|_| "no hint".to_owned())?;
     call(store, release(1, token)).await.map_err(refused)?;

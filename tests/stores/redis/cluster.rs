@@ -57,7 +57,7 @@ async fn every_node_redirects_to_the_prefixs_owner() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_records_are_deleted() {
     let cluster = RedisCluster::start(3, 0).unwrap();
-    crate::stories::purge::old_records_alone_are_deleted(store(by(&cluster.ports()))).await;
+    crate::stores::stories::purge::old_records_alone_are_deleted(store(by(&cluster.ports()))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

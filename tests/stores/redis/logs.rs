@@ -26,7 +26,7 @@ async fn refused_subscriptions(client: Client) {
     })
     .await;
     let store = client.at(server.port);
-    let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
+    let mut hints = Box::pin(store.hints(Watched::only([crate::stores::support::job()])));
     let refused = async {
         while !log.text().contains("a subscription was refused") {
             let patience = Duration::from_millis(50);

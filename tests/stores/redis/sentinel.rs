@@ -59,7 +59,7 @@ pub(super) async fn answered(store: &AnyStore, request: Request) -> Reply {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_records_are_deleted() {
     let watched = RedisSentinels::start(1, 1, &[]).unwrap();
-    crate::stories::purge::old_records_alone_are_deleted(store(by(&watched.ports()))).await;
+    crate::stores::stories::purge::old_records_alone_are_deleted(store(by(&watched.ports()))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use tenure::store::redis::RedisConfig;
 use tenure::{Candidate, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
-pub(crate) use crate::support::*;
+pub(crate) use crate::stores::support::*;
 
 /// The names at the server of the election that all tests use.
 pub(crate) const RECORD: &str = "{tenure}:leader:job";
@@ -43,14 +43,14 @@ macro_rules! over_both_clients {
         mod redis_rs {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(crate::redis::support::Client::RedisRs).await;
+                super::$name(crate::stores::redis::support::Client::RedisRs).await;
             })*
         }
 
         mod fred {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(crate::redis::support::Client::Fred).await;
+                super::$name(crate::stores::redis::support::Client::Fred).await;
             })*
         }
     };

@@ -42,7 +42,7 @@ fn unshare(what: &str) -> Command {
 }
 
 fn of(mut command: Command, test: &str, file: &Path) -> Command {
-    let test = format!("sqlite::{test}");
+    let test = format!("stores::sqlite::{test}");
     command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.env(FILE, file).stdin(Stdio::null());
     command

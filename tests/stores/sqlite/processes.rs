@@ -15,7 +15,7 @@ use super::support::{
     Folder, RENEWED, SOON, acquire, call, config, granted, granted_after_a_watch, past_tenure,
     refuses, release, renew, soon, sql, vacant, why,
 };
-use crate::stories::clock::STEPS;
+use crate::stores::stories::clock::STEPS;
 
 /// On a line of its own, whatever the test harness has begun to write.
 fn tell(line: &str) {

@@ -10,7 +10,7 @@ use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
 use tenure::store::{Reply, Request, Store, StoreError};
 use tenure::{Candidate, Config, Token};
 
-pub(crate) use crate::support::*;
+pub(crate) use crate::stores::support::*;
 
 const HOLD_OFF: Duration = Duration::from_millis(500);
 

@@ -12,8 +12,8 @@ use tenure::store::redis::Redis;
 use tenure::store::{AnyStore, Store};
 use tenure::{Config, Instant};
 
-use crate::support::{soon, start};
-use crate::{postgres, redis};
+use crate::stores::support::{soon, start};
+use crate::stores::{postgres, redis};
 
 /// Tokio, and a name server that names such ports of this machine; nothing answers at 0.
 #[derive(Debug)]

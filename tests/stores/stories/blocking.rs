@@ -9,8 +9,8 @@ use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
 use tokio::runtime::Builder;
 
-use crate::support::{soon, vacant};
-use crate::{etcd, postgres, redis};
+use crate::stores::support::{soon, vacant};
+use crate::stores::{etcd, postgres, redis};
 
 /// A store with a host name answers beside it.
 fn answers(store: impl FnOnce() -> AnyStore) {

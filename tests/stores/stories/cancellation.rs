@@ -9,7 +9,7 @@ use tenure_servers::Flow;
 use tenure_sim::engines::cut;
 
 use super::TestServer;
-use crate::support::{Events, run, soon};
+use crate::stores::support::{Events, run, soon};
 
 /// Requests take twice that: long enough that a future that waits for one is dropped before its
 /// reply.

@@ -11,9 +11,9 @@ use tenure::{Config, StoreHealth};
 use tenure_servers::{Flow, RedisServer};
 
 use super::TestServer;
-use crate::redis::support::Client;
-use crate::support::{soon, start};
-use crate::{etcd, postgres, redis};
+use crate::stores::redis::support::Client;
+use crate::stores::support::{soon, start};
+use crate::stores::{etcd, postgres, redis};
 
 /// Many times the requests whose errors are their own.
 const ERRORS: usize = 12;

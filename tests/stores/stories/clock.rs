@@ -9,11 +9,11 @@ use tenure::{Candidate, Config, Token};
 use tenure_servers::{Flow, PostgresServer, RedisServer, ServerClock};
 
 use super::proxy;
-use crate::redis::support::Client;
-use crate::support::{
+use crate::stores::redis::support::Client;
+use crate::stores::support::{
     Watch, acquire, call, falls, granted, one_leads, release, soon, start, unix_micros,
 };
-use crate::{postgres, redis};
+use crate::stores::{postgres, redis};
 
 const TTL: Duration = Duration::from_secs(6);
 const TEN_YEARS: i64 = 10 * 365 * 86_400_000;

@@ -4,7 +4,7 @@
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
 use super::TestServer;
-use crate::support::{RENEWED, acquire, renew, soon};
+use crate::stores::support::{RENEWED, acquire, renew, soon};
 
 const LOOKS: usize = 50;
 

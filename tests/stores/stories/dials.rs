@@ -6,7 +6,7 @@ use tenure::store::StoreErrorKind;
 use tenure::{Candidate, Elections};
 
 use super::TestServer;
-use crate::support::soon;
+use crate::stores::support::soon;
 
 const ELECTIONS: usize = 200;
 const OUTAGE: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use tenure::store::{StoreErrorKind, TokenKind};
 use tenure::{Candidate, Config, Elections, Event};
 
 use super::TestServer;
-use crate::support::{
+use crate::stores::support::{
     Watch, event, falls, learns_of_leader, soon, start, store_error, unix_micros,
 };
 

@@ -10,9 +10,9 @@ use tenure_servers::Proxy;
 use super::server::{TestServer, proxy};
 use super::servers;
 use super::wakeup::{Counted, patient};
-use crate::redis::support::Client;
-use crate::support::{Log, soon, start};
-use crate::{postgres, redis};
+use crate::stores::redis::support::Client;
+use crate::stores::support::{Log, soon, start};
+use crate::stores::{postgres, redis};
 
 /// The heartbeat comes every three of these, and has to be answered within one.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use tenure::{Candidate, Config, StepDownReason};
 use tenure_servers::{Flow, Proxy};
 
 use super::TestServer;
-use crate::support::{Watch, falls, soon};
+use crate::stores::support::{Watch, falls, soon};
 
 /// Room for the delays of a loaded machine.
 const SLACK: Duration = Duration::from_secs(1);

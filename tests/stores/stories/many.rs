@@ -9,7 +9,7 @@ use tenure::{Candidate, Config, Elections};
 use tenure_servers::Flow;
 
 use super::TestServer;
-use crate::support::{Watch, soon};
+use crate::stores::support::{Watch, soon};
 
 const ELECTIONS: usize = 8;
 const ROUNDS: usize = 100;

@@ -7,7 +7,7 @@ use tenure::store::{AnyStore, Memory, Message};
 use tenure::{Candidate, Config, NotifyError};
 
 use super::TestServer;
-use crate::support::{soon, start};
+use crate::stores::support::{soon, start};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -103,12 +103,12 @@ async fn refuses_messages(store: AnyStore) {
 
 #[tokio::test]
 async fn etcd_refuses_messages() {
-    refuses_messages(AnyStore::new(crate::etcd::support::at(&[1]))).await;
+    refuses_messages(AnyStore::new(crate::stores::etcd::support::at(&[1]))).await;
 }
 
 #[tokio::test]
 async fn sqlite_refuses_messages() {
-    let folder = crate::sqlite::support::Folder::new();
+    let folder = crate::stores::sqlite::support::Folder::new();
     refuses_messages(AnyStore::new(folder.store())).await;
     assert!(!folder.file.exists());
 }

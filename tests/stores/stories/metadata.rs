@@ -8,8 +8,8 @@ use tenure::{Candidate, Config, Observer};
 use tenure_servers::Flow;
 
 use super::TestServer;
-use crate::sqlite::support::Folder;
-use crate::support::{acquire, call, falls, granted, holder, soon, start};
+use crate::stores::sqlite::support::Folder;
+use crate::stores::support::{acquire, call, falls, granted, holder, soon, start};
 
 fn leads_for_long() -> Config {
     Config::builder(Duration::from_secs(60)).poll_bound(Duration::from_millis(200)).build().unwrap()

@@ -10,7 +10,7 @@ macro_rules! story {
         mod $story {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $store() {
-                super::$story(crate::stories::servers::$store()).await;
+                super::$story(crate::stores::stories::servers::$store()).await;
             })+
         }
     };
@@ -31,7 +31,7 @@ macro_rules! stories {
     (in $store:ident: $($story:ident),+) => {
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $store() {
-            use crate::stories::servers::$store as server;
+            use crate::stores::stories::servers::$store as server;
             let together = [$(tokio::spawn(super::$story(server()))),+];
             futures_util::future::try_join_all(together).await.unwrap();
         }

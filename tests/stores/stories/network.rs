@@ -9,7 +9,7 @@ use tenure::{Candidate, Config, Event};
 use tenure_servers::{Flow, PostgresServer, Proxy};
 
 use super::{TestServer, proxy};
-use crate::support::{Watch, learns_of_leader, soon, start};
+use crate::stores::support::{Watch, learns_of_leader, soon, start};
 
 /// One way. Requests and their replies take twice that.
 const SLOW: Duration = Duration::from_millis(150);
@@ -167,7 +167,7 @@ story!(connections_that_end_badly_are_replaced);
 /// With more round trips before the first request, also of the connection after the cut.
 mod encrypted {
     use super::*;
-    use crate::{postgres, redis};
+    use crate::stores::{postgres, redis};
 
     fn redis() -> (redis::tls::Encrypted, impl Fn(u16) -> AnyStore) {
         let (server, tls) = redis::tls::encrypted();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure::StepDownReason;
 
 use super::TestServer;
-use crate::support::{Watch, falls, one_leads, renewed, soon, start, steps_down, watching};
+use crate::stores::support::{Watch, falls, one_leads, renewed, soon, start, steps_down, watching};
 
 async fn a_long_server_pause_costs_the_lead(mut server: TestServer) {
     let config = server.quick;

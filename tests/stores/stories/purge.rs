@@ -10,8 +10,8 @@ use tenure::Token;
 use tenure::store::{AnyStore, Key, Memory, Reply, Request, Store};
 
 use super::TestServer;
-use crate::sqlite::support::Folder;
-use crate::support::{RENEWED, acquire_with, falls, look, release, renew, soon};
+use crate::stores::sqlite::support::Folder;
+use crate::stores::support::{RENEWED, acquire_with, falls, look, release, renew, soon};
 use tenure_servers::Flow;
 
 /// A lease that a busy machine renews in time, in whole seconds for etcd.
@@ -204,7 +204,7 @@ async fn purges_cost_no_lead_and_no_connection(server: TestServer) {
     for number in 0..OLD {
         granted(&store, &format!("old-{number}"), None, ttl).await;
     }
-    let leader = crate::support::start(store.clone(), "one", server.steady).0;
+    let leader = crate::stores::support::start(store.clone(), "one", server.steady).0;
     soon(leader.elected()).await.unwrap();
     let (fallen, connections) = (falls(&leader), proxy.connections());
     // Each is given up a little later than the one before.

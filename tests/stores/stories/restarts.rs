@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use tenure::Event;
 
 use super::TestServer;
-use crate::support::{falls, learns_of_leader, renewed, soon, start};
+use crate::stores::support::{falls, learns_of_leader, renewed, soon, start};
 
 async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     let config = server.outlasting;

@@ -6,7 +6,7 @@ use tenure::store::{AnyStore, HistoryKind, Store, StoreTraits};
 use tenure::{Candidate, Config};
 use tenure_servers::Proxy;
 
-use crate::support::start;
+use crate::stores::support::start;
 
 /// What a story can do to a server.
 pub(super) trait Server: Send + Sync {

@@ -13,8 +13,8 @@ use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer, RedisServer, Rep
 use tenure_sim::conformance::Data;
 
 use super::server::{EmptyStore, Server, TestServer};
-use crate::redis::support::Client;
-use crate::{etcd, kubernetes, postgres, redis};
+use crate::stores::redis::support::Client;
+use crate::stores::{etcd, kubernetes, postgres, redis};
 
 /// Data survives the end of the process, whatever the disk does meanwhile.
 const KEEPS_DATA: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];

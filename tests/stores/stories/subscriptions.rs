@@ -8,7 +8,7 @@ use tenure::store::Store;
 use tenure::{Candidate, Elections};
 
 use super::TestServer;
-use crate::support::soon;
+use crate::stores::support::soon;
 
 const ELECTIONS: usize = 60;
 

@@ -12,7 +12,7 @@ use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreError, StoreTrait
 use tenure_servers::Flow;
 
 use super::TestServer;
-use crate::support::{acquire, call, granted, job, learns_of_leader, release, soon, start};
+use crate::stores::support::{acquire, call, granted, job, learns_of_leader, release, soon, start};
 
 type Hints = Pin<Box<dyn Stream<Item = Key> + Send>>;
 

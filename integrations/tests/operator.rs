@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_servers::KubeApiServer;
 
-use super::program::{Program, example};
+use crate::program::{Program, example};
 
 const LEADS: &str = "leads with the token ";
 const NAMESPACE: &str = "operators";

@@ -2,7 +2,7 @@
 //! with a label, by kube-rs.
 //!
 //! ```text
-//! cargo run --release -p tenure --features kubernetes --example operator NAMESPACE
+//! cargo run --release -p tenure-integrations --example operator NAMESPACE
 //! ```
 //!
 //! It uses the cluster of the kubeconfig (`KUBECONFIG`, `~/.kube/config`), or the one that it runs
