@@ -77,7 +77,7 @@ pub mod metrics;
 pub mod runtime;
 #[cfg_attr(
     not(all(
-        feature = "redis",
+        feature = "redis-without-tls",
         feature = "postgres",
         feature = "etcd",
         feature = "sqlite",
@@ -94,6 +94,9 @@ mod tenure;
 pub mod testing;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(all(feature = "_server", not(feature = "tls")))]
+#[path = "tls/absent.rs"]
+mod tls;
 pub mod trace;
 mod watchdog;
 
@@ -122,7 +125,7 @@ pub use watchdog::Watchdog;
 /// The programs in the pages for users compile.
 #[cfg(doctest)]
 mod pages {
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     #[doc = include_str!("../../docs/getting-started.md")]
     struct GettingStarted;
 

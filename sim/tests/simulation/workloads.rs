@@ -271,7 +271,11 @@ fn a_panicking_workload_prints_one_backtrace() {
     }
     let test = std::env::current_exe().unwrap();
     let run = Command::new(test)
-        .args(["--exact", "--nocapture", "simulation::workloads::a_panicking_workload_prints_one_backtrace"])
+        .args([
+            "--exact",
+            "--nocapture",
+            "simulation::workloads::a_panicking_workload_prints_one_backtrace",
+        ])
         .env("RUST_BACKTRACE", "1")
         .env(WITHIN, "1")
         .output()

@@ -71,7 +71,7 @@ fn variables_of_candidates_are_on_the_page() {
     has_to_say(CHOOSING, &table(["variable", "it must be", "default", "meaning"], cells));
 }
 
-#[cfg(any(feature = "redis", feature = "fred"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred"))]
 #[test]
 fn settings_of_redis_are_on_the_page() {
     let page = include_str!("../../../docs/stores/redis.md");

@@ -46,7 +46,7 @@ use crate::Token;
 
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(any(feature = "redis", feature = "fred"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred"))]
 pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -120,7 +120,7 @@ pub enum FenceError<E: std::error::Error + 'static> {
 }
 
 /// The error for a refusal.
-#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "redis-without-tls", feature = "postgres", feature = "sqlite"))]
 fn refused<E: std::error::Error + 'static>(
     fence: &str,
     token: Token,
@@ -134,7 +134,7 @@ fn refused<E: std::error::Error + 'static>(
 }
 
 /// The error for a client's error that shows, if `is_read_only`, that the session can't write.
-#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "redis-without-tls", feature = "postgres", feature = "sqlite"))]
 fn failed<E: std::error::Error + 'static>(
     fence: &str,
     is_read_only: bool,

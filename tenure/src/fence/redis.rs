@@ -4,8 +4,8 @@
 //! cluster, the fence and what it guards must be in one slot: their names have the same part in
 //! braces.
 //!
-#![cfg_attr(feature = "redis", doc = "```no_run")]
-#![cfg_attr(not(feature = "redis"), doc = "```ignore")]
+#![cfg_attr(feature = "redis-without-tls", doc = "```no_run")]
+#![cfg_attr(not(feature = "redis-without-tls"), doc = "```ignore")]
 //! # async fn example(connection: &mut redis::aio::MultiplexedConnection, tenure: tenure::Tenure)
 //! # -> Result<(), Box<dyn std::error::Error>> {
 //! use tenure::fence::redis::Fence;
@@ -44,7 +44,7 @@
 //! failover to a replica that lags, the fence and what it guards are as they were some time before;
 //! the writes of the present tenure are then refused until it has taken the resource over again.
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 pub use with_redis_rs::TakenOver;
 
 use crate::store::Key;
@@ -104,7 +104,7 @@ impl Fence {
     }
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod with_redis_rs {
     //! The fence with redis-rs.
 

@@ -82,7 +82,7 @@ impl StoreError {
     }
 
     /// The error of a handshake that has failed.
-    #[cfg(any(feature = "postgres", feature = "redis"))]
+    #[cfg(any(feature = "postgres", feature = "redis-without-tls"))]
     pub(super) fn of_handshake(error: io::Error) -> Self {
         match cause(&error).and_then(CertificateExpired::of) {
             Some(expired) => Self::expired(expired),

@@ -41,7 +41,7 @@ pub(super) struct Dial {
 
 /// The address that has accepted a connection.
 #[cfg_attr(
-    not(any(feature = "redis", feature = "fred", feature = "postgres")),
+    not(any(feature = "redis-without-tls", feature = "fred", feature = "postgres")),
     allow(dead_code, reason = "only these have primaries")
 )]
 pub(super) struct Reached {

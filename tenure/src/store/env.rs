@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::AnyStore;
 use super::purge::{PURGE, purging};
 use crate::SettingError;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 use crate::settings::Configured;
 use crate::settings::values::parsed;
 use crate::settings::{Fault, Row, Setting, Variables};
@@ -92,19 +92,19 @@ impl AnyStore {
 }
 
 /// The variables of tenure's own that name a Redis server, or say how to use it.
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 pub(crate) fn redis_variables() -> Vec<String> {
     let rows = super::redis::RedisConfig::TABLE.settings;
     let names = rows.iter().filter_map(|row| row.variable);
     names.map(|name| format!("TENURE_REDIS_{name}")).collect()
 }
 
-#[cfg(not(feature = "redis"))]
+#[cfg(not(feature = "redis-without-tls"))]
 pub(crate) fn redis_variables() -> Vec<String> {
     Vec::new()
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 fn by_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, SettingError> {
     use super::redis::{Redis, RedisConfig};
 
@@ -112,7 +112,7 @@ fn by_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, S
     Ok(AnyStore::new(Redis::new(config)))
 }
 
-#[cfg(not(feature = "redis"))]
+#[cfg(not(feature = "redis-without-tls"))]
 fn by_variables(_: impl Fn(&str) -> Option<OsString>) -> Result<AnyStore, SettingError> {
     super::url::redis("redis:")
 }

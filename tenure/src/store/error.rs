@@ -115,7 +115,7 @@ impl StoreError {
     }
 
     /// The same for a value that is only formatted up to the limit.
-    pub(super) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
+    pub(crate) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
         Self { kind, detail: sanitized(detail, DETAIL_MOST), source: None }
     }
 

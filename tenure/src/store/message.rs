@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::LimitError;
 use super::key::check;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres"))]
 use crate::Token;
 
 /// A message to the leader: a channel's name and any bytes. Cheap to clone.
@@ -50,7 +50,7 @@ impl Message {
 
 /// As it goes through a server: the tenure's token, which the server puts in front, a space, the
 /// length of the channel's name in one byte, the name, and the payload.
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres"))]
 impl Message {
     /// The longest message as it is sent to the server.
     #[cfg(feature = "postgres")]
@@ -75,7 +75,7 @@ impl Message {
     }
 }
 
-#[cfg(all(test, any(feature = "redis", feature = "fred", feature = "postgres")))]
+#[cfg(all(test, any(feature = "redis-without-tls", feature = "fred", feature = "postgres")))]
 mod tests {
     use super::*;
 

@@ -8,16 +8,19 @@
 mod any;
 #[cfg(feature = "cas")]
 pub mod cas;
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
+#[cfg(all(
+    feature = "tls",
+    any(feature = "redis-without-tls", feature = "postgres", feature = "etcd", feature = "kubernetes")
+))]
 mod certificate;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
 #[cfg_attr(
-    not(all(feature = "redis", feature = "postgres", feature = "etcd")),
+    not(all(feature = "redis-without-tls", feature = "postgres", feature = "etcd")),
     allow(dead_code, reason = "each store has some of them")
 )]
 mod common;
 pub mod contract;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod credentials;
 #[cfg(feature = "_server")]
 mod dial;
@@ -40,10 +43,10 @@ pub mod postgres;
 #[cfg(feature = "_server")]
 mod progress;
 mod purge;
-#[cfg(any(feature = "redis", feature = "fred"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred"))]
 pub mod redis;
 mod request;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod secret;
 #[cfg(feature = "_server")]
 mod slot;
@@ -53,7 +56,7 @@ pub mod sqlite;
 mod steps;
 #[cfg(feature = "_server")]
 #[cfg_attr(
-    not(any(feature = "redis", feature = "fred", feature = "postgres")),
+    not(any(feature = "redis-without-tls", feature = "fred", feature = "postgres")),
     allow(dead_code, reason = "etcd has no messages")
 )]
 mod subscriptions;
@@ -72,11 +75,19 @@ use futures_core::Stream;
 use crate::Token;
 
 pub use any::AnyStore;
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd", feature = "kubernetes"))]
+#[cfg(all(
+    feature = "tls",
+    any(feature = "redis-without-tls", feature = "postgres", feature = "etcd", feature = "kubernetes")
+))]
 pub use certificate::CertificateExpired;
 #[cfg(feature = "postgres")]
 pub(crate) use common::name_without;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(all(
+    feature = "tls",
+    any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd")
+))]
+pub(crate) use common::unreadable;
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use credentials::{Credentials, CredentialsProvider, PasswordFile, Provided};
 #[cfg(test)]
 pub(crate) use env::STORE;
@@ -91,7 +102,7 @@ pub use purge::PurgeAge;
 #[cfg(test)]
 pub(crate) use purge::{PURGE, is_purged};
 pub use request::{Incumbent, Reply, Request, Shown};
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 

@@ -226,7 +226,7 @@ pub(super) struct Unanswered<'a> {
 impl Unanswered<'_> {
     #[cfg(any(
         test,
-        feature = "redis",
+        feature = "redis-without-tls",
         feature = "fred",
         feature = "postgres",
         feature = "kubernetes"
@@ -244,7 +244,7 @@ impl Unanswered<'_> {
 
     /// The connection has failed.
     #[cfg_attr(
-        not(any(feature = "redis", feature = "fred", feature = "postgres")),
+        not(any(feature = "redis-without-tls", feature = "fred", feature = "postgres")),
         allow(dead_code, reason = "etcd has no need of it")
     )]
     pub(super) fn failed(mut self) {

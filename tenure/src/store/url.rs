@@ -130,10 +130,11 @@ fn fred_lacks(lacks: &str, scheme: &str, instead: &str) -> SettingError {
     )
 }
 
-/// The functions for stores that this program was built without.
+/// The functions for stores that this program was built without: which feature has them, and which
+/// one to turn on.
 macro_rules! not_built {
-    ($($feature:literal: $name:ident)*) => {
-        $(#[cfg(not(feature = $feature))]
+    ($($built:literal, $feature:literal: $name:ident)*) => {
+        $(#[cfg(not(feature = $built))]
         pub(super) fn $name(_: &str) -> Opened {
             let reason = format!("this program was built without the store {}", $feature);
             let remedy = format!("turn on the feature {:?} of tenure", $feature);
@@ -143,10 +144,15 @@ macro_rules! not_built {
 }
 
 not_built! {
-    "redis": redis "fred": fred "postgres": postgres "etcd": etcd "sqlite": sqlite "kubernetes": kubernetes
+    "redis-without-tls", "redis": redis
+    "fred", "fred": fred
+    "postgres", "postgres": postgres
+    "etcd", "etcd": etcd
+    "sqlite", "sqlite": sqlite
+    "kubernetes", "kubernetes": kubernetes
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 fn redis(url: &str) -> Opened {
     use super::redis::{Redis, RedisConfig};
 

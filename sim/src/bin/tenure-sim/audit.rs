@@ -14,7 +14,7 @@ use tenure_sim::judge::properties::PropertyName;
 
 use crate::args::{Format, JobsArguments, OutputArguments, wrong};
 use crate::error::{CliError, written};
-use crate::show::numbers;
+use crate::show::{Table, numbers};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
@@ -176,7 +176,7 @@ fn answer(report: &Report) -> String {
     }
 }
 
-fn compared(properties: &BTreeMap<&'static str, Compared>) -> comfy_table::Table {
+fn compared(properties: &BTreeMap<&'static str, Compared>) -> Table {
     let mut table = numbers(["property", "compared", "undecided"]);
     for (name, Compared { compared, undecided }) in properties {
         table.add_row([(*name).to_owned(), compared.to_string(), undecided.to_string()]);

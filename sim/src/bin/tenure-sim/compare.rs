@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::evidence::compare::{self, Comparison, Contender, Settings};
 
 use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
+use crate::show::numbers;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
@@ -40,12 +40,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, CliError> {
 /// Writes a table for each scenario, and a description of each contender.
 fn show(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     for shown in comparison.tables() {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(shown.head);
-        table.add_rows(shown.rows);
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+        let mut table = numbers(shown.head);
+        shown.rows.into_iter().for_each(|row| table.add_row(row));
         writeln!(out, "{}\n{table}\n", shown.title)?;
     }
     for contender in Contender::ALL {

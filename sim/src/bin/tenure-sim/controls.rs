@@ -14,7 +14,7 @@ use crate::args::{Format, OutputArguments, wrong};
 use crate::error::{CliError, written};
 use crate::output::{Files, Output};
 use crate::report::{page, write_run};
-use crate::show::table;
+use crate::show::{Table, table};
 
 /// The default number of seeds of a control.
 pub(crate) const DEFAULT_RUNS: u64 = 2_000;
@@ -104,7 +104,7 @@ fn exit_code(reports: &[Report]) -> u8 {
     u8::from(!reports.iter().all(Report::is_ok))
 }
 
-fn broken(reports: &[Report]) -> comfy_table::Table {
+fn broken(reports: &[Report]) -> Table {
     let mut table = table(["control", "property", "breaks", "in runs", "of", "first in seed"]);
     for report in reports {
         let held = |name: &&PropertyName| !report.broken.contains_key(*name);

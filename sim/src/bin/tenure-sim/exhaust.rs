@@ -11,7 +11,7 @@ use tenure_sim::search::exhaustive::{
 
 use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
-use crate::show::{numbers, table};
+use crate::show::{Table, numbers, table};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExhaustArguments {
@@ -213,7 +213,7 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
     }
 }
 
-fn bounds_table(report: &Report) -> comfy_table::Table {
+fn bounds_table(report: &Report) -> Table {
     let Bounds { candidates, horizon, ttl, margin, rates, in_flight, most_faults, faults } =
         report.bounds;
     let mut table = numbers(["bounds", ""]);
@@ -250,7 +250,7 @@ fn bounds_table(report: &Report) -> comfy_table::Table {
     table
 }
 
-fn search_table(report: &Report, (took, jobs): (Duration, usize)) -> comfy_table::Table {
+fn search_table(report: &Report, (took, jobs): (Duration, usize)) -> Table {
     let mut table = numbers(["search", ""]);
     for (name, figure) in [
         ("states", report.states.to_string()),

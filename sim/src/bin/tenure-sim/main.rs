@@ -6,6 +6,7 @@ mod audit;
 mod catalogue;
 mod check;
 mod compare;
+#[cfg(feature = "install")]
 mod completions;
 mod controls;
 mod effects;
@@ -13,6 +14,7 @@ mod error;
 mod exhaust;
 mod hunt;
 mod list;
+#[cfg(feature = "install")]
 mod man;
 mod margin;
 mod merge;
@@ -110,8 +112,10 @@ enum Command {
     /// Measure the speed of the engines
     Speed,
     /// Print completions of this command for a shell
+    #[cfg(feature = "install")]
     Completions(completions::CompletionsArguments),
     /// Print or write the manual pages of this command
+    #[cfg(feature = "install")]
     Man(man::ManArguments),
     /// Take part in the election of a real run, as orders on standard input say
     #[cfg(feature = "real")]
@@ -149,7 +153,9 @@ fn dispatch() -> Result<u8, CliError> {
         Command::Situations(arguments) => situations::situations(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
+        #[cfg(feature = "install")]
         Command::Completions(arguments) => completions::completions(&arguments),
+        #[cfg(feature = "install")]
         Command::Man(arguments) => man::man(&arguments),
         #[cfg(feature = "real")]
         Command::Candidate => {

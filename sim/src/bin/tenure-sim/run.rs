@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use indicatif::{ProgressBar, ProgressStyle};
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::controls::Control;
 use tenure_sim::search::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
@@ -23,6 +22,7 @@ use crate::controls::Controls;
 use crate::error::{CliError, written};
 use crate::output::{Files, Output};
 use crate::report::{CampaignReportArguments, write_campaign};
+use crate::show::Progress;
 use crate::shrink::with_progress;
 use crate::{controls, show};
 
@@ -250,17 +250,17 @@ pub(crate) fn report(
 fn run_all(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>, CliError> {
     let mut summaries = Vec::new();
     for campaign in campaigns {
-        let bar = progress(campaign, minutes);
+        let progress = Progress::new(campaign.engine.name(), "runs");
         let summary = match minutes {
-            None => campaign.run(|| bar.inc(1)),
+            None => campaign.run(|| progress.add(Some(campaign.seeds.len()))),
             Some(minutes) => {
                 let (lasting, block) = (Duration::from_secs(60 * minutes), block(campaign));
-                campaign.soak(lasting, block, || bar.inc(1)).map_err(|why| {
+                campaign.soak(lasting, block, || progress.add(None)).map_err(|why| {
                     CliError::Input(format!("what this process holds can't be read: {why}").into())
                 })?
             }
         };
-        bar.finish_and_clear();
+        drop(progress);
         let failed = summary.failed.is_some();
         summaries.push(summary);
         if failed {
@@ -310,18 +310,4 @@ fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -
         file::write(&mut out, engine, &plan, &outcome.trace, outcome.simulated)?;
     }
     out.finish()
-}
-
-/// A progress bar on standard error, if that is a terminal.
-fn progress(campaign: &Campaign, minutes: Option<u64>) -> ProgressBar {
-    let (bar, look) = match minutes {
-        None => {
-            let bar = ProgressBar::new(campaign.seeds.len());
-            (bar, "{msg} {bar:40} {pos}/{len} runs, {per_sec}, {eta} to go")
-        }
-        Some(_) => (ProgressBar::no_length(), "{msg} {pos} runs, {per_sec}, for {elapsed}"),
-    };
-    let look = ProgressStyle::with_template(look).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = bar.with_style(look);
-    bar.with_message(campaign.engine.name())
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
@@ -18,7 +17,7 @@ use crate::args::{DrawnArguments, Format, OutputArguments, WhichArguments, engin
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
-use crate::show::table;
+use crate::show::{self, table};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShrinkArguments {
@@ -86,16 +85,11 @@ pub(crate) fn with_progress(
     judging: Judging<'_>,
     budget: Budget,
 ) -> Result<Shrunk, ShrinkError> {
-    let look = ProgressStyle::with_template("shrinking: {pos} of at most {len} runs, {msg}");
-    let look = look.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(budget.runs).with_style(look);
-    let shrunk = shrink::shrink_with_progress(engine, plan, judging, budget, |progress| {
+    let line = show::Progress::new("shrinking:", "runs");
+    shrink::shrink_with_progress(engine, plan, judging, budget, |progress| {
         let Progress { runs, faults, nodes, .. } = progress;
-        bar.set_position(runs);
-        bar.set_message(format!("{faults} faults, {nodes} nodes"));
-    });
-    bar.finish_and_clear();
-    shrunk
+        line.set(runs, None, &format!("{faults} faults, {nodes} nodes"));
+    })
 }
 
 /// The error for a plan that does not fail. If it breaks assumptions, few properties are judged,

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenure_sim::engines::Engine;
 use tenure_sim::plan::{Fault, Point, ProcessFault, RequestKind, Trigger, What, When};
@@ -16,7 +15,7 @@ use crate::args::{DrawnArguments, Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan::{drawn, read};
-use crate::show::table;
+use crate::show::{Progress, table};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
@@ -59,14 +58,10 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, CliError> {
     let plan_out = files.create_if(arguments.plan_out.as_deref())?;
     let jobs = arguments.jobs.threads();
     let &SweepArguments { seeds, pairs, everything, runs, .. } = arguments;
-    let look = ProgressStyle::with_template("{bar:40} {pos}/{len} stops, {eta} to go");
-    let bar = ProgressBar::new(0);
-    bar.set_style(look.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let report = Sweep { plan, seeds, pairs, everything, jobs, runs }.run(|done, of| {
-        bar.set_length(of);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
+    let progress = Progress::new("", "stops");
+    let report = Sweep { plan, seeds, pairs, everything, jobs, runs };
+    let report = report.run(|done, of| progress.set(done, Some(of), ""));
+    drop(progress);
     let report = report.map_err(|why| CliError::Input(why.into()))?;
     if let Some(out) = plan_out {
         written(out.holding_plan(report.found.as_ref().map(|found| &found.plan)))?;

@@ -4,8 +4,6 @@ use std::io;
 use std::pin::pin;
 
 use bytes::{Buf, Bytes, BytesMut};
-use redis_protocol::resp2::decode::decode;
-use redis_protocol::resp2::types::OwnedFrame;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::reply::Reply;
@@ -126,19 +124,37 @@ impl Drop for Open<'_> {
 /// The next command, if it is complete. Commands are arrays of bulk strings; Redis's inline form,
 /// for use with telnet, is refused.
 fn take_command(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, Reply> {
-    let refuse = || {
-        Reply::Error(Bytes::from_static(b"ERR Protocol error: expected an array of bulk strings"))
-    };
-    match decode(input) {
-        Ok(None) => Ok(None),
-        Ok(Some((OwnedFrame::Array(items), length))) => {
-            input.advance(length);
-            let arg = |item| match item {
-                OwnedFrame::BulkString(bytes) => Ok(Bytes::from(bytes)),
-                _ => Err(refuse()),
-            };
-            items.into_iter().map(arg).collect::<Result<_, _>>().map(Some)
+    let mut rest = &input[..];
+    let Some(count) = take_number(&mut rest, b'*')? else { return Ok(None) };
+    let mut args = Vec::new();
+    for _ in 0..count {
+        let Some(length) = take_number(&mut rest, b'$')? else { return Ok(None) };
+        let begin = input.len() - rest.len();
+        let Some((arg, after)) = rest.split_at_checked(length) else { return Ok(None) };
+        let Some((end, after)) = after.split_at_checked(2) else { return Ok(None) };
+        if end != b"\r\n" {
+            return Err(refusal());
         }
-        Ok(Some(_)) | Err(_) => Err(refuse()),
+        args.push(begin..begin + arg.len());
+        rest = after;
     }
+    let command = input.split_to(input.len() - rest.len()).freeze();
+    Ok(Some(args.into_iter().map(|arg| command.slice(arg)).collect()))
+}
+
+/// The number of a line that begins with that sign, if the line is complete.
+fn take_number(rest: &mut &[u8], sign: u8) -> Result<Option<usize>, Reply> {
+    let Some((&first, line)) = rest.split_first() else { return Ok(None) };
+    if first != sign {
+        return Err(refusal());
+    }
+    let Some(end) = line.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+    let digits = line[..end].strip_suffix(b"\r").and_then(|digits| str::from_utf8(digits).ok());
+    let number = digits.and_then(|digits| digits.parse().ok()).ok_or_else(refusal)?;
+    *rest = &line[end + 1..];
+    Ok(Some(number))
+}
+
+fn refusal() -> Reply {
+    Reply::Error(Bytes::from_static(b"ERR Protocol error: expected an array of bulk strings"))
 }

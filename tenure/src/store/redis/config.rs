@@ -66,7 +66,7 @@ pub(super) enum Servers {
 
 impl Servers {
     /// The sentinels or nodes.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn listed(&self) -> &[Address] {
         match self {
             Self::One(_) => &[],
@@ -167,6 +167,7 @@ impl RedisConfig {
     }
 
     /// Encrypts all connections, also those to sentinels.
+    #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: TlsConfig) -> Self {
         self.tls = Some(tls);
         self
@@ -249,7 +250,7 @@ impl RedisConfig {
     }
 
     /// The user of the sentinels or nodes that are listed.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn members_login(&self) -> &Login {
         match &self.servers {
             Servers::One(_) | Servers::Cluster { .. } => &self.login,
@@ -314,7 +315,7 @@ impl Address {
     }
 
     /// An address as a server names another one; `None` if the host can't be one.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn named(host: &[u8], port: u16) -> Option<Self> {
         const MOST: usize = 255;
         let host = std::str::from_utf8(host).ok().filter(|host| host.len() <= MOST)?;

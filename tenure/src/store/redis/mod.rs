@@ -11,50 +11,50 @@
 //! cluster are asked for it ([`RedisConfig::sentinel`], [`RedisConfig::cluster`]), or replicas
 //! ([`RedisConfig::replica_acks`]).
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod cap;
 mod caution;
 mod channels;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod cluster;
 mod config;
 mod ends;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod examine;
 mod field;
 #[cfg(feature = "fred")]
 mod fred;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod link;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod majority;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod member;
 mod purge;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod redirect;
 mod refusal;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod replicas;
 mod reply;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod rounds;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod route;
 mod script;
 mod scripts;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod sentinel;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod session;
 mod settings;
 mod shown;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod store;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod target;
 mod version;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 mod wakeup;
 mod words;
 
@@ -64,7 +64,7 @@ pub use config::RedisConfig;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
 pub use scripts::SCRIPTS;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis-without-tls")]
 pub use store::Redis;
 
 use super::StoreTraits;

@@ -37,14 +37,14 @@ impl<'a> Payload<'a> {
         }
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn is_of_many(&self) -> bool {
         !matches!(self, Self::Requests([_]))
     }
 
     /// Whether it does without the past where that is at another node: a leader keeps or gives back
     /// its lease all the same.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn does_without_past(&self) -> bool {
         matches!(self.first(), Some(Request::Renew { .. } | Request::Release { .. }))
     }
@@ -141,12 +141,12 @@ impl Invocation {
         Self { script: which.script(), text: words.text.freeze(), ends: words.ends, keys, compares }
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.keys).map(|word| &self.text[self.range(word)])
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn arguments(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (self.keys..self.ends.len()).map(|word| &self.text[self.range(word)])
     }
@@ -164,7 +164,7 @@ impl Invocation {
     }
 
     /// How long the keys and arguments are together.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "redis-without-tls")]
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
@@ -175,7 +175,7 @@ impl Invocation {
     }
 }
 
-#[cfg(all(test, feature = "redis"))]
+#[cfg(all(test, feature = "redis-without-tls"))]
 mod tests {
     use tenure_core::{Acquire, HolderId, Loss, Mark, NameId, RequestId, Stamp, WatchedStamp};
 

@@ -15,7 +15,6 @@ use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, ProtocolVersion, PushInfo,
     RedisConnectionInfo, RedisError, RedisResult, Value,
 };
-use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 
 use super::cap::{Capped, Reason};
@@ -34,6 +33,7 @@ use crate::store::dial::{Dial, Reached};
 use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::slot;
 use crate::store::{Profile, StoreError, StoreErrorKind};
+use crate::tls;
 
 /// A connection that was working when last seen.
 pub(super) struct Live {
@@ -299,5 +299,5 @@ fn is_about_tls(error: &RedisError) -> bool {
         error.source().and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>());
     let cause =
         cause.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
-    matches!(cause, Some(cause) if cause.is::<rustls::Error>())
+    cause.is_some_and(tls::is_refusal)
 }

@@ -2,14 +2,17 @@
 
 pub(crate) mod mutants;
 pub(crate) mod one;
+mod progress;
 mod screen;
+mod table;
 
+pub(crate) use progress::Progress;
 pub(crate) use screen::screen;
+pub(crate) use table::Table;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
@@ -272,19 +275,12 @@ fn heads(first: &str, summaries: &[Summary], each: &[&str]) -> Vec<String> {
     [first.to_owned()].into_iter().chain(heads).collect()
 }
 
-/// A table without lines, of words.
+/// A table of words.
 pub(crate) fn table(heads: impl IntoIterator<Item = impl ToString>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(heads.into_iter().map(|head| head.to_string()));
-    table
+    Table::new(heads, false)
 }
 
-/// A table without lines, with numbers in all columns but the first.
+/// A table with numbers in all columns but the first.
 pub(crate) fn numbers(heads: impl IntoIterator<Item = impl ToString>) -> Table {
-    let mut table = table(heads);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    Table::new(heads, true)
 }

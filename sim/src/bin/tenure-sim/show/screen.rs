@@ -4,12 +4,11 @@ use std::env;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use comfy_table::Table;
 use tenure_sim::engines::Engine;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Summary, Verdict};
 
-use super::{failure, heads, numbers, seeds, verdict};
+use super::{Table, failure, heads, numbers, seeds, verdict};
 
 /// How many things of a kind that is missing are named.
 const NAMED: usize = 3;
