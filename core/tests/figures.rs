@@ -1,9 +1,9 @@
 //! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and
 //! tried with a healthy store.
 
+use crate::sights::NAME;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use crate::sights::NAME;
 use std::time::Duration;
 use tenure_core::contract::{FOREVER, Moment, Past, Record, apply};
 use tenure_core::{

@@ -6,13 +6,13 @@
 //! (f) no release under work · (g) draining is covered · (h) deadlines lie ahead · (i) own lease
 //! only · (j) progress · (k) determinism.
 
+use crate::world::op::{Edge, Fate, Op, ops};
+use crate::world::setup::{Setup, setups};
+use crate::world::{self, Sights};
 use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 use std::cell::Cell;
 use std::panic;
 use std::sync::Once;
-use crate::world::{self, Sights};
-use crate::world::op::{Edge, Fate, Op, ops};
-use crate::world::setup::{Setup, setups};
 
 const CASES: u32 = 5_000;
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/properties.regressions");

@@ -73,6 +73,36 @@ fn dependencies_point_one_way() {
     assert_eq!(core, ["serde"], "core depends on nothing unless it is asked to");
 }
 
+/// Cargo finds no tests by itself here: a file that no program has as a module would never run.
+#[test]
+fn every_file_of_tests_is_a_module() {
+    let packages = ["core", "tenure", "sim", "servers", "integrations"];
+    let folders = packages.map(|package| root().join(package).join("tests"));
+    let mut count = 0;
+    for folder in folders.into_iter().chain([root().join("tests")]) {
+        let is_program = |name: &str| ["main", "process"].contains(&name);
+        let mut declared = BTreeSet::new();
+        for (path, code) in sources(&folder) {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if path.parent() == Some(&folder) && is_program(name) {
+                let modules = code.lines().filter_map(|line| line.strip_prefix("mod "));
+                declared.extend(modules.map(|rest| rest.trim_end_matches(';').to_owned()));
+            }
+        }
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_module = path.join("mod.rs").is_file()
+                || path.extension().is_some_and(|extension| extension == "rs");
+            if is_module && !is_program(name) {
+                assert!(declared.contains(name), "no program has the module {}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "{count} modules");
+}
+
 /// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and
 /// all that is below it.
 fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {

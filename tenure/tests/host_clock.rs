@@ -28,7 +28,9 @@ fn the_clock_and_its_timers_count_suspends() {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--fork", "--time", "--boottime"]);
     command.arg(SUSPENDED.as_secs().to_string()).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", "host_clock::after_a_suspend", "--ignored", "--nocapture"]).stdin(Stdio::null());
+    command
+        .args(["--exact", "host_clock::after_a_suspend", "--ignored", "--nocapture"])
+        .stdin(Stdio::null());
     let output = command.output().expect("unshare, of util-linux");
     let [out, err] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

@@ -10,17 +10,32 @@ mod any;
 pub mod cas;
 #[cfg(all(
     feature = "tls",
-    any(feature = "redis-without-tls", feature = "postgres", feature = "etcd", feature = "kubernetes")
+    any(
+        feature = "redis-without-tls",
+        feature = "postgres",
+        feature = "etcd",
+        feature = "kubernetes"
+    )
 ))]
 mod certificate;
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 #[cfg_attr(
     not(all(feature = "redis-without-tls", feature = "postgres", feature = "etcd")),
     allow(dead_code, reason = "each store has some of them")
 )]
 mod common;
 pub mod contract;
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 mod credentials;
 #[cfg(feature = "_server")]
 mod dial;
@@ -46,7 +61,12 @@ mod purge;
 #[cfg(any(feature = "redis-without-tls", feature = "fred"))]
 pub mod redis;
 mod request;
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 mod secret;
 #[cfg(feature = "_server")]
 mod slot;
@@ -77,7 +97,12 @@ use crate::Token;
 pub use any::AnyStore;
 #[cfg(all(
     feature = "tls",
-    any(feature = "redis-without-tls", feature = "postgres", feature = "etcd", feature = "kubernetes")
+    any(
+        feature = "redis-without-tls",
+        feature = "postgres",
+        feature = "etcd",
+        feature = "kubernetes"
+    )
 ))]
 pub use certificate::CertificateExpired;
 #[cfg(feature = "postgres")]
@@ -87,7 +112,12 @@ pub(crate) use common::name_without;
     any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd")
 ))]
 pub(crate) use common::unreadable;
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 pub use credentials::{Credentials, CredentialsProvider, PasswordFile, Provided};
 #[cfg(test)]
 pub(crate) use env::STORE;
@@ -102,7 +132,12 @@ pub use purge::PurgeAge;
 #[cfg(test)]
 pub(crate) use purge::{PURGE, is_purged};
 pub use request::{Incumbent, Reply, Request, Shown};
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 

@@ -61,7 +61,12 @@ pub(super) enum Patience {
 }
 
 #[cfg_attr(
-    not(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd")),
+    not(any(
+        feature = "redis-without-tls",
+        feature = "fred",
+        feature = "postgres",
+        feature = "etcd"
+    )),
     allow(dead_code, reason = "a backend of values is not told what is asked for")
 )]
 impl Patience {

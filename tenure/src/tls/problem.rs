@@ -6,7 +6,12 @@ use std::path::Path;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::pem::Error as PemError;
 
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 use {super::TlsError, crate::settings::Fault, crate::store::unreadable};
 
 /// Why TLS can't be set up.
@@ -47,7 +52,12 @@ impl Problem {
     }
 }
 
-#[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd"
+))]
 impl From<TlsError> for Fault {
     /// Without the names of files and servers, which are the setting's value, and in a broken URL
     /// may be a part of a password.

@@ -5,7 +5,6 @@
 //! there are; with the feature `serde`, the transitions are written for `proof/replay` into the
 //! folder that `TENURE_TRANSITIONS` names.
 
-
 mod draw;
 mod lines;
 mod meanwhile;
