@@ -29,8 +29,9 @@ impl Driver {
                 }
             }
             Command::RenewNow { id } => {
+                let now = self.world.runtime.now();
                 if let Some(election) = self.elections.get_mut(&id) {
-                    election.renew_now();
+                    election.renew_now(now);
                     self.step(id, Input::Wake);
                 }
             }

@@ -233,11 +233,16 @@ impl Election {
         });
     }
 
-    /// The next renewal leaves as soon as it is admitted.
-    pub(super) fn renew_now(&mut self) {
-        if self.calls.is_empty() {
+    /// The next renewal leaves as soon as it is admitted. An election without a claim has none.
+    pub(super) fn renew_now(&mut self, now: Instant) {
+        if self.calls.is_empty() && self.machine.claim(now).is_some() {
             self.renewal = Renewal::Now;
         }
+    }
+
+    /// Leaves the queue for admission: afterwards nothing there names it.
+    pub(super) fn leave_queue(&mut self, world: &mut World) {
+        world.admission.leave(self.shared.id, self.place.take());
     }
 
     fn give_up_calls(&mut self, world: &mut World, now: Instant) {

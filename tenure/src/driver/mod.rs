@@ -15,6 +15,7 @@ mod outside;
 mod purge;
 mod spread;
 mod timers;
+mod turn;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -43,6 +44,7 @@ use outage::Outage;
 use outside::Outside;
 use spread::Phase;
 use timers::Timers;
+use turn::Turn;
 
 /// The task that drives elections. A caller that builds candidates without starting them must run
 /// it.
@@ -53,6 +55,7 @@ pub struct Driver {
     timers: Timers,
     hints: Hints,
     outside: Outside,
+    turn: Turn,
     world: World,
 }
 
@@ -133,7 +136,7 @@ impl Driver {
             suspended,
         };
         let (elections, outside) = (Elections::default(), Outside::new(&world.runtime));
-        Self { commands, elections, timers, hints, outside, world }
+        Self { commands, elections, timers, hints, outside, turn: Turn::default(), world }
     }
 
     /// Runs until every handle is gone and every lease was given back. Dropping this future
@@ -175,9 +178,16 @@ impl Driver {
                 Some(key) = self.hints.next() => self.hinted(&key),
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
             }
+            let waiting = self.commands.len() + self.world.waiting();
+            self.turn.begins(self.elections.len() + waiting);
             self.catch_up();
             self.wake_due();
             self.admit();
+            if self.turn.was_ended() {
+                // Other tasks of the thread go on.
+                let soon = self.world.runtime.now() + turn::REST;
+                self.world.runtime.sleep_until(soon).await;
+            }
         }
     }
 
@@ -186,7 +196,9 @@ impl Driver {
         if let Some((_, late)) = self.timers.due() {
             metrics::driver_was_late(late);
         }
-        while let Some((id, _)) = self.timers.due() {
+        while let Some((id, _)) = self.timers.due()
+            && self.turn.goes_on()
+        {
             self.step(id, Input::Wake);
         }
     }
@@ -194,7 +206,7 @@ impl Driver {
     /// Lets the requests leave for which there is room. Renewals that wait together leave in one
     /// call, and so do acquires, as far as the store takes them.
     fn admit(&mut self) {
-        loop {
+        while self.turn.goes_on() {
             let now = self.world.runtime.now();
             let Some(next) = self.world.admission.next(now) else { return };
             match next {
@@ -207,7 +219,9 @@ impl Driver {
                 Next::Alone(id) => self.step(id, Input::Admitted),
                 Next::Request(kind, id) => {
                     let mut next = Some(id);
-                    while let Some(id) = next {
+                    while let Some(id) = next
+                        && self.turn.goes_on()
+                    {
                         self.step(id, Input::Admitted);
                         next = self.world.next_alike(kind, now);
                     }
@@ -294,16 +308,30 @@ impl Driver {
     }
 
     fn take(&mut self, id: ElectionId, input: Input) {
+        self.turn.takes_a_step();
         let Some(election) = self.elections.get_mut(&id) else { return };
         election.handle(&mut self.world, input);
         let has_stopped = election.has_stopped();
         let deadline = if has_stopped { None } else { election.deadline() };
         self.timers.set(id, &mut election.alarm, deadline);
         if has_stopped {
+            // Nothing names it afterwards: an id that is left in a queue would be met again and again.
+            election.leave_queue(&mut self.world);
             self.world.outage.leaves(id);
             self.hints.leave(election.key(), id);
+            for done in self.world.withdrawals.remove(&id).unwrap_or_default() {
+                let _ = done.send(());
+            }
             self.elections.remove(&id);
         }
+    }
+}
+
+impl World {
+    /// How much waits or is under way.
+    fn waiting(&self) -> usize {
+        let futures = self.calls.len() + self.asks.len() + self.drains.len();
+        futures + self.descriptions.len() + self.admission.len()
     }
 }
 

@@ -21,5 +21,6 @@ mod outside;
 mod purge;
 mod stuck;
 mod support;
+mod turns;
 mod watchdog;
 mod work;

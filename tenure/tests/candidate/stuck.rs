@@ -18,13 +18,19 @@ const ANSWER: Duration = Duration::from_millis(2);
 
 /// Tokio's paused clock.
 #[derive(Debug)]
-struct Paused {
+pub(super) struct Paused {
     began: time::Instant,
     drawn: AtomicU64,
 }
 
 /// What the clock shows at first: renewals that are spread need a past.
 const BOOTED: Duration = Duration::from_secs(3_600);
+
+impl Paused {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { began: time::Instant::now(), drawn: AtomicU64::new(0) })
+    }
+}
 
 impl Runtime for Paused {
     fn now(&self) -> Instant {
@@ -79,7 +85,7 @@ impl Store for Hanging {
 /// those.
 async fn leads_beside(stuck: usize, observers: usize, in_call: usize) {
     const HEALTHY: usize = 100;
-    let runtime = Arc::new(Paused { began: time::Instant::now(), drawn: AtomicU64::new(0) });
+    let runtime = Paused::new();
     let store = Memory::with_runtime(Arc::<Paused>::clone(&runtime));
     let (hangs, hung) = (Arc::default(), Arc::default());
     let store = Hanging { store, hangs, hung, in_call };

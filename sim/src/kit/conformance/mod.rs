@@ -43,7 +43,8 @@ use std::future::Future;
 use std::io::Write;
 use std::time::Duration;
 
-use tenure::store::{HistoryKind, Promise, Store, StoreTraits, TokenKind};
+use futures_util::future::BoxFuture;
+use tenure::store::{AnyStore, HistoryKind, Promise, Store, StoreTraits, TokenKind};
 
 pub use broken::Broken;
 use probe::Probe;
@@ -142,6 +143,42 @@ pub trait Harness: Send + Sync {
     }
 }
 
+/// A harness whose type is erased: the rows are large, and a program of tests has many harnesses.
+trait Reach: Send + Sync {
+    fn connect(&self) -> BoxFuture<'_, AnyStore>;
+    fn restart(&self, data: Data) -> BoxFuture<'_, Result<(), Unsupported>>;
+    fn suffer(&self, mishap: Mishap) -> BoxFuture<'_, Result<(), Unsupported>>;
+    fn slow(&self, is_slow: bool) -> BoxFuture<'_, Result<(), Unsupported>>;
+    fn trusts_an_empty_store(&self) -> bool;
+    fn wait(&self, time: Duration) -> BoxFuture<'_, ()>;
+}
+
+impl<H: Harness> Reach for H {
+    fn connect(&self) -> BoxFuture<'_, AnyStore> {
+        Box::pin(async { AnyStore::new(Harness::connect(self).await) })
+    }
+
+    fn restart(&self, data: Data) -> BoxFuture<'_, Result<(), Unsupported>> {
+        Box::pin(Harness::restart(self, data))
+    }
+
+    fn suffer(&self, mishap: Mishap) -> BoxFuture<'_, Result<(), Unsupported>> {
+        Box::pin(Harness::suffer(self, mishap))
+    }
+
+    fn slow(&self, is_slow: bool) -> BoxFuture<'_, Result<(), Unsupported>> {
+        Box::pin(Harness::slow(self, is_slow))
+    }
+
+    fn trusts_an_empty_store(&self) -> bool {
+        Harness::trusts_an_empty_store(self)
+    }
+
+    fn wait(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(Harness::wait(self, time))
+    }
+}
+
 /// The outcome of a row, unless the store violates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -165,6 +202,11 @@ const BOUND: Duration = Duration::from_secs(180);
 /// # Errors
 /// If the store violates it: a description, and all requests and answers.
 pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
+    carry_out_erased(row, harness).await
+}
+
+/// Compiled once for all stores.
+async fn carry_out_erased(row: Row, harness: &dyn Reach) -> Result<Outcome, Broken> {
     let mut probe = Probe::new(row, harness).await;
     let trusts = row.is_about_the_past() && harness.trusts_an_empty_store();
     let trusts = trusts.then_some("the harness declares that an empty store is trusted");

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use tenure::store::contract::Record;
 use tenure::store::contract::{Acquire, Mark, RequestId, UnwatchedPast, WatchedStamp};
 use tenure::store::{
-    Key, LimitError, Profile, Reply, Request, Shown, Store, StoreErrorKind, StoreTraits,
+    AnyStore, Key, LimitError, Profile, Reply, Request, Shown, Store, StoreErrorKind, StoreTraits,
 };
 use tenure::{HolderId, Token};
 
 use super::rows::Stop;
-use super::{Broken, Data, Harness, Mishap, Row};
+use super::{Broken, Data, Mishap, Reach, Row};
 
 /// A TTL and a quarantine. A row that does not wait for the end of a lease takes less time.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -26,10 +26,10 @@ const RECOVERS_WITHIN: Duration = Duration::from_secs(20);
 const TRIES_EVERY: Duration = Duration::from_millis(50);
 
 /// One test's access to its store.
-pub(super) struct Probe<'a, H: Harness> {
+pub(super) struct Probe<'a> {
     row: Row,
-    pub(super) harness: &'a H,
-    pub(super) store: H::Store,
+    pub(super) harness: &'a dyn Reach,
+    pub(super) store: AnyStore,
     pub(super) traits: StoreTraits,
     transcript: Vec<String>,
     /// The elections whose past was watched; with a shared past, nothing is noted.
@@ -41,8 +41,8 @@ pub(super) struct Probe<'a, H: Harness> {
 /// The result of a step of a row.
 pub(super) type Found<T> = Result<T, Stop>;
 
-impl<'a, H: Harness> Probe<'a, H> {
-    pub(super) async fn new(row: Row, harness: &'a H) -> Self {
+impl<'a> Probe<'a> {
+    pub(super) async fn new(row: Row, harness: &'a dyn Reach) -> Self {
         let store = harness.connect().await;
         let traits = store.traits();
         let (transcript, settled) = (Vec::new(), BTreeSet::new());

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Harness;
 use super::probe::Probe;
 use super::rows::{self, Stop};
 
@@ -38,9 +37,9 @@ macro_rules! rows {
                 match self { $($(Self::$row => $about,)*)* }
             }
 
-            pub(super) async fn carry_out<H: Harness>(
+            pub(super) async fn carry_out(
                 self,
-                probe: &mut Probe<'_, H>,
+                probe: &mut Probe<'_>,
             ) -> Result<(), Stop> {
                 match self { $($(Self::$row => rows::$file::$name(probe).await,)*)* }
             }

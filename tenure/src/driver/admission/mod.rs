@@ -119,12 +119,27 @@ impl Admission {
         queue.set(id, place, waiting);
     }
 
+    /// An election has ended: none of the queues names it any more.
+    pub(super) fn leave(&mut self, id: ElectionId, place: Option<Place>) {
+        for queue in [&mut self.usual, &mut self.stuck] {
+            queue.leave(id, place);
+            if let Some(at) = queue.descriptions.iter().position(|waiting| *waiting == id) {
+                queue.descriptions.remove(at);
+            }
+        }
+    }
+
+    /// How many requests wait.
+    pub(super) fn len(&self) -> usize {
+        let usual = self.usual.len() + self.usual.asks.len() + self.usual.descriptions.len();
+        usual + self.stuck.len()
+    }
+
     pub(super) fn ask(&mut self, ask: Box<Ask>) {
         self.usual.asks.push_back(ask);
     }
 
-    /// An election waits to tell the store what its leader says of itself. It stays in the queue if
-    /// it ends.
+    /// An election waits to tell the store what its leader says of itself.
     pub(super) fn tell(&mut self, id: ElectionId) {
         self.usual.descriptions.push_back(id);
     }

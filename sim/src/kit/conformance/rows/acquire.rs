@@ -6,7 +6,6 @@ use tenure::store::contract::{Acquire, Loss, Mark, Reservation};
 use tenure::store::{Profile, Reply, Request};
 use tenure::{HolderId, Token};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, Probe, broken, holder, limit, must, profile, release, request_as, watched,
 };
@@ -14,15 +13,13 @@ use crate::conformance::probe::{
 /// The assumed error of servers' clocks: the tests may run on another machine.
 const CLOCKS_AGREE: Duration = Duration::from_secs(600);
 
-pub(crate) async fn vacant_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn vacant_is_granted(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     probe.is_held_by(1, token).await?;
     Ok(())
 }
 
-pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn tokens_are_not_below_the_wall_clock(probe: &mut Probe<'_>) -> Found<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let floor = now.saturating_sub(CLOCKS_AGREE).as_micros();
     let mut seen = None;
@@ -36,7 +33,7 @@ pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
 }
 
 /// A server that ends leases itself grants none that was watched.
-pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn tokens_increase(probe: &mut Probe<'_>) -> Found<()> {
     let (mut seen, mut mark) = (None, None);
     for number in 1..=4 {
         let asks = probe.acquire(number, seen);
@@ -52,9 +49,7 @@ pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Fou
     Ok(())
 }
 
-pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_repeated_acquire_keeps_its_token(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.acquire(1, None);
     let token = probe.granted(first).await?;
     // What the candidate knows makes no difference.
@@ -77,9 +72,7 @@ pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
     must(number == last, || format!("number {} came after {}", number.get(), last.get()))
 }
 
-pub(crate) async fn candidates_of_one_name_are_different<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn candidates_of_one_name_are_different(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     for seen in [None, Some(token)] {
         let asks = probe.acquire(2, seen);
@@ -92,7 +85,7 @@ pub(crate) async fn candidates_of_one_name_are_different<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn holders_are_compared_whole<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn holders_are_compared_whole(probe: &mut Probe<'_>) -> Found<()> {
     let asks = probe.acquire(1, None);
     let token = probe.granted(asks).await?;
     let before = probe.record().await?;
@@ -110,9 +103,7 @@ pub(crate) async fn holders_are_compared_whole<H: Harness>(probe: &mut Probe<'_,
     must(after == before, || format!("it was {before:?}, and is {after:?}"))
 }
 
-pub(crate) async fn a_lease_is_not_granted_to_others<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_lease_is_not_granted_to_others(probe: &mut Probe<'_>) -> Found<()> {
     let asks = probe.acquire(1, None);
     let token = probe.granted(asks).await?;
     for seen in [None, Some(token)] {
@@ -130,7 +121,7 @@ pub(crate) async fn a_lease_is_not_granted_to_others<H: Harness>(
 }
 
 /// The mark of the grant, of the renewal after it, and of the record that the lease has then.
-pub(crate) async fn a_watched_lease_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_watched_lease_is_granted(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.acquire(1, None);
     let token = probe.granted(first).await?;
     let granted = Mark { holder: first.holder, number: first.number };
@@ -157,8 +148,8 @@ pub(crate) async fn a_watched_lease_is_granted<H: Harness>(probe: &mut Probe<'_,
     probe.expect(probe.renew(1, token), superseded).await
 }
 
-pub(crate) async fn a_candidate_without_the_last_token_is_refused<H: Harness>(
-    probe: &mut Probe<'_, H>,
+pub(crate) async fn a_candidate_without_the_last_token_is_refused(
+    probe: &mut Probe<'_>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     for number in [1, 2] {
@@ -175,9 +166,7 @@ pub(crate) async fn a_candidate_without_the_last_token_is_refused<H: Harness>(
     must(third > second, || format!("{third} is granted after {second}"))
 }
 
-pub(crate) async fn a_grant_is_above_every_known_token<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_grant_is_above_every_known_token(probe: &mut Probe<'_>) -> Found<()> {
     let known = beyond(probe.past_tenure(1).await?)?;
     let asks = probe.acquire(2, Some(known));
     let told = probe.refused(asks).await?.sight;
@@ -203,9 +192,7 @@ pub(crate) fn beyond(token: Token) -> Found<Token> {
 }
 
 /// A quarantine below the record's TTL, and a TTL above the record's quarantine.
-pub(crate) async fn contradicting_settings_are_watched<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn contradicting_settings_are_watched(probe: &mut Probe<'_>) -> Found<()> {
     let (ttl, quarantine) = (LONG, LONG * 2);
     let first = Acquire { ttl, quarantine, ..probe.acquire(1, None) };
     let mut seen = probe.granted(first).await?;
@@ -241,7 +228,7 @@ pub(crate) async fn contradicting_settings_are_watched<H: Harness>(
 }
 
 /// By a reserve, which others have to watch.
-pub(crate) async fn a_lease_is_kept_for_a_name<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_lease_is_kept_for_a_name(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.acquire(1, None);
     let token = probe.granted(first).await?;
     let kept = Reservation { name: profile(2).name_id(), reserve: LONG / 5 };

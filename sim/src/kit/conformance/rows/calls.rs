@@ -4,7 +4,6 @@ use tenure::Token;
 use tenure::store::contract::Mark;
 use tenure::store::{Key, Reply, Request};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LOOK, Probe, RENEWED, as_grant, broken, key, must, release, request,
     requests_in_two_calls,
@@ -13,9 +12,7 @@ use crate::conformance::probe::{
 /// Of every five leases one has never been held, one is held by another candidate, one by the same,
 /// one was given back, which every other candidate knows, and one is held by another candidate and
 /// was watched.
-pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn acquires_of_one_call_are_judged_alone(probe: &mut Probe<'_>) -> Found<()> {
     let in_call = probe.traits.acquires_in_call;
     let mut calls = Vec::new();
     let mut wanted: Vec<(Option<Token>, bool)> = Vec::new();
@@ -58,9 +55,7 @@ pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
 }
 
 /// Rivals of one process ask in the same call.
-pub(crate) async fn rivals_acquires_in_one_call_are_told_apart<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn rivals_acquires_in_one_call_are_told_apart(probe: &mut Probe<'_>) -> Found<()> {
     let job = key("job")?;
     let rivals = [1, 2].map(|candidate| (job.clone(), request(probe.acquire(candidate, None))));
     let replies = probe.ask_together(rivals.to_vec(), probe.traits.acquires_in_call).await?;
@@ -75,9 +70,7 @@ pub(crate) async fn rivals_acquires_in_one_call_are_told_apart<H: Harness>(
 
 /// Every fourth lease was given back, is asked for under another token, is asked for by another
 /// holder, or is held.
-pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn renewals_of_one_call_are_judged_alone(probe: &mut Probe<'_>) -> Found<()> {
     let in_call = probe.traits.renewals_in_call;
     let mut elections = Vec::new();
     for election in 0..requests_in_two_calls(in_call) {
@@ -118,9 +111,7 @@ pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
 
 /// Rivals of one process may renew in the same call. An earlier tenure of the same holder is a
 /// rival too.
-pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn rivals_renewals_in_one_call_are_told_apart(probe: &mut Probe<'_>) -> Found<()> {
     let (job, first) = (key("job")?, probe.past_tenure(2).await?);
     let second = probe.granted(probe.acquire(1, Some(first))).await?;
     probe.expect(release(1, second), Reply::Released).await?;
@@ -148,9 +139,7 @@ pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
 }
 
 /// Of every three leases one has never been held, one is held, and one was given back.
-pub(crate) async fn looks_of_one_call_are_judged_alone<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn looks_of_one_call_are_judged_alone(probe: &mut Probe<'_>) -> Found<()> {
     let in_call = probe.traits.looks_in_call;
     let (mut calls, mut wanted) = (Vec::new(), Vec::new());
     for election in 0..requests_in_two_calls(in_call) {

@@ -4,7 +4,6 @@ use tenure::Token;
 use tenure::store::{Profile, Reply, Request, Store, StoreErrorKind};
 
 use super::Stop;
-use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, holder, key, limit, must, profile, release};
 
 fn describe(number: u128, token: Token, version: u64, profile: &Profile) -> Request {
@@ -17,8 +16,8 @@ fn long_profile(name: &str, byte: u8) -> Found<Profile> {
     Profile::new(name, bytes.collect::<Vec<_>>()).map_err(limit)
 }
 
-async fn shows<H: Harness>(
-    probe: &mut Probe<'_, H>,
+async fn shows(
+    probe: &mut Probe<'_>,
     (number, token): (u128, Token),
     wanted: &Profile,
     after: &str,
@@ -30,9 +29,7 @@ async fn shows<H: Harness>(
     })
 }
 
-pub(crate) async fn older_profiles_change_nothing<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn older_profiles_change_nothing(probe: &mut Probe<'_>) -> Found<()> {
     let (old, new) = (long_profile("worker-1 of old", 1)?, long_profile("worker-1 of now", 2)?);
     let unknown = describe(1, Token::FIRST, 1, &new);
     let answer = probe.store.call(&key("job")?, unknown.clone()).await;

@@ -6,7 +6,6 @@ use tenure::Token;
 use tenure::store::contract::{Asked, Wish};
 use tenure::store::{Reply, Request};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, Probe, RENEWED, as_grant, broken, key, must, profile, release, request,
 };
@@ -33,8 +32,8 @@ fn renewed(asked: Option<Asked>, wanted: Option<Wish>) -> Reply {
 }
 
 /// The one who asks, as the answer to an ask has it.
-async fn asks<H: Harness>(
-    probe: &mut Probe<'_, H>,
+async fn asks(
+    probe: &mut Probe<'_>,
     (token, candidate): (Token, u128),
     noted: Option<u128>,
 ) -> Found<()> {
@@ -46,7 +45,7 @@ async fn asks<H: Harness>(
     must(told == noted, || format!("{noted:?} asks, but the answer has {told:?}"))
 }
 
-pub(crate) async fn a_leader_is_told_who_asks<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_leader_is_told_who_asks(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     asks(probe, (token.next(), 2), None).await?;
     probe.expect(probe.renew(1, token), RENEWED).await?;
@@ -66,9 +65,7 @@ pub(crate) async fn a_leader_is_told_who_asks<H: Harness>(probe: &mut Probe<'_, 
     probe.expect(probe.renew(2, next), RENEWED).await
 }
 
-pub(crate) async fn a_wished_candidate_asks_first<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_wished_candidate_asks_first(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     probe.expect(want(token, Some(wishes(3))), Reply::Noted).await?;
     asks(probe, (token, 2), Some(2)).await?;
@@ -81,7 +78,7 @@ pub(crate) async fn a_wished_candidate_asks_first<H: Harness>(
     asks(probe, (token, 3), Some(2)).await
 }
 
-pub(crate) async fn a_wish_lasts_for_a_tenure<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_wish_lasts_for_a_tenure(probe: &mut Probe<'_>) -> Found<()> {
     probe.expect(want(Token::FIRST, Some(Wish::Anybody)), Reply::NotNoted).await?;
     let token = probe.granted(probe.acquire(1, None)).await?;
     for wish in [Some(wishes(2)), Some(Wish::Anybody), None, Some(wishes(3))] {
@@ -102,7 +99,7 @@ pub(crate) async fn a_wish_lasts_for_a_tenure<H: Harness>(probe: &mut Probe<'_, 
 }
 
 /// No wish is noted, and nobody asks, between two tenures.
-async fn next_tenure<H: Harness>(probe: &mut Probe<'_, H>, token: Token) -> Found<Token> {
+async fn next_tenure(probe: &mut Probe<'_>, token: Token) -> Found<Token> {
     probe.expect(release(1, token), Reply::Released).await?;
     probe.expect(want(token, Some(Wish::Anybody)), Reply::NotNoted).await?;
     probe.ask(ask(token, 4)).await?;

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use tenure::store::contract::{Acquire, Mark, RequestId};
-use tenure::store::{Key, Profile, Reply, Request, Store};
+use tenure::store::{AnyStore, Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Token};
 use tenure_core::Sight;
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, LOOK, Probe, RENEWED, as_grant, broken, holder, key, must, profile, release,
     request,
@@ -20,7 +19,7 @@ use crate::judge::properties::linearizable::{Exchange, is_explained};
 use crate::plan::draw::Draw;
 use crate::trace::{Answer, Asked};
 
-pub(crate) async fn a_lost_reply_is_harmless<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_lost_reply_is_harmless(probe: &mut Probe<'_>) -> Found<()> {
     // The candidate sees the second reply only.
     let asks = probe.acquire(1, None);
     let lost = probe.granted(asks).await?;
@@ -39,9 +38,7 @@ pub(crate) async fn a_lost_reply_is_harmless<H: Harness>(probe: &mut Probe<'_, H
 }
 
 /// Also of one that has taken a lease which it had watched.
-pub(crate) async fn a_late_duplicate_acquire_is_never_granted<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_late_duplicate_acquire_is_never_granted(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.acquire(1, None);
     let token = probe.granted(first).await?;
     probe.expect(release(1, token), Reply::Released).await?;
@@ -68,8 +65,8 @@ pub(crate) async fn a_late_duplicate_acquire_is_never_granted<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn late_requests_of_an_old_tenure_change_nothing<H: Harness>(
-    probe: &mut Probe<'_, H>,
+pub(crate) async fn late_requests_of_an_old_tenure_change_nothing(
+    probe: &mut Probe<'_>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     // The same candidate again: only the token distinguishes its tenures.
@@ -91,9 +88,7 @@ async fn give_up<T>(request: impl Future<Output = T>, polls: u32) {
     }
 }
 
-pub(crate) async fn a_dropped_request_leaves_the_store_usable<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_dropped_request_leaves_the_store_usable(probe: &mut Probe<'_>) -> Found<()> {
     let (job, asks) = (key("job")?, request(probe.acquire(1, None)));
     for polls in 1..=3 {
         give_up(probe.store.call(&job, asks.clone()), polls).await;
@@ -116,9 +111,7 @@ const CONNECTIONS: usize = 4;
 const CANDIDATES: u128 = 16;
 const ROUNDS: usize = 5;
 
-pub(crate) async fn of_many_at_once_one_is_granted<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn of_many_at_once_one_is_granted(probe: &mut Probe<'_>) -> Found<()> {
     let job = key("job")?;
     let stores = connections(probe).await;
     let mut seen: Option<Token> = None;
@@ -151,7 +144,7 @@ pub(crate) async fn of_many_at_once_one_is_granted<H: Harness>(
     Ok(())
 }
 
-async fn connections<H: Harness>(probe: &Probe<'_, H>) -> Vec<Arc<H::Store>> {
+async fn connections(probe: &Probe<'_>) -> Vec<Arc<AnyStore>> {
     let connect = (0..CONNECTIONS).map(|_| probe.harness.connect());
     join_all(connect).await.into_iter().map(Arc::new).collect()
 }
@@ -159,7 +152,7 @@ async fn connections<H: Harness>(probe: &Probe<'_, H>) -> Vec<Arc<H::Store>> {
 /// The requests of each connection; all connections send at the same time.
 const REQUESTS: u64 = 10;
 
-pub(crate) async fn answers_are_linearizable<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn answers_are_linearizable(probe: &mut Probe<'_>) -> Found<()> {
     let (job, places) = (key("job")?, Arc::new(AtomicUsize::new(0)));
     let stores = connections(probe).await;
     let clients = (1..).zip(stores).map(|(number, store)| {

@@ -7,7 +7,6 @@ use futures_util::{Stream, StreamExt};
 use tenure::Token;
 use tenure::store::{Message, Reply, Request, Store};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, broken, key, limit, must, release};
 
 /// The most messages that are sent until one arrives.
@@ -29,8 +28,8 @@ fn notify(message: Message) -> Request {
 
 /// Sends messages one after the other until one arrives, and then one more. Gives the numbers of
 /// all that arrived.
-async fn arrive<H: Harness>(
-    probe: &mut Probe<'_, H>,
+async fn arrive(
+    probe: &mut Probe<'_>,
     token: Token,
     messages: impl Stream<Item = Message>,
 ) -> Found<Vec<u32>> {
@@ -53,9 +52,7 @@ async fn arrive<H: Harness>(
     broken(format!("of {MOST} messages these have arrived: {arrived:?}"))
 }
 
-pub(crate) async fn a_message_reaches_the_leader<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_message_reaches_the_leader(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     let messages = probe.store.messages(&key("job")?, token);
     let arrived = arrive(probe, token, messages).await?;
@@ -63,9 +60,7 @@ pub(crate) async fn a_message_reaches_the_leader<H: Harness>(
     must(in_order, || format!("the messages were sent in order, but arrived as {arrived:?}"))
 }
 
-pub(crate) async fn a_message_never_reaches_another_tenure<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_message_never_reaches_another_tenure(probe: &mut Probe<'_>) -> Found<()> {
     let job = key("job")?;
     let first = probe.past_tenure(1).await?;
     let second = probe.granted(probe.acquire(1, Some(first))).await?;
@@ -91,9 +86,7 @@ async fn none_arrives(messages: &mut (impl Stream<Item = Message> + Unpin)) -> F
     }
 }
 
-pub(crate) async fn without_a_leader_a_message_is_refused<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn without_a_leader_a_message_is_refused(probe: &mut Probe<'_>) -> Found<()> {
     probe.expect(notify(message(0)?), Reply::Vacant).await?;
     let token = probe.granted(probe.acquire(1, None)).await?;
     probe.expect(notify(message(1)?), Reply::Notified { token }).await?;

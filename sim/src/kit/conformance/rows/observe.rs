@@ -7,7 +7,6 @@ use tenure::Token;
 use tenure::store::contract::Reservation;
 use tenure::store::{Key, Profile, Reply, Request, Shown};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, LOOK, Probe, as_grant, broken, key, limit, must, profile, release, request_as,
 };
@@ -15,16 +14,14 @@ use crate::conformance::probe::{
 /// Stores list some hundred elections in one step.
 const MORE_THAN_A_STEP: u64 = 300;
 
-async fn observe<H: Harness>(probe: &mut Probe<'_, H>) -> Found<Shown> {
+async fn observe(probe: &mut Probe<'_>) -> Found<Shown> {
     match probe.ask(Request::Observe).await? {
         Reply::At(shown) => Ok(shown),
         other => broken(format!("the answer to an observer was {other:?}")),
     }
 }
 
-pub(crate) async fn an_unknown_election_has_no_record<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn an_unknown_election_has_no_record(probe: &mut Probe<'_>) -> Found<()> {
     for _ in 0..2 {
         for shown in [probe.look().await?, observe(probe).await?] {
             let told = (shown.sight.record, shown.sight.last, shown.profile);
@@ -38,7 +35,7 @@ pub(crate) async fn an_unknown_election_has_no_record<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn looks_tell_the_record<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn looks_tell_the_record(probe: &mut Probe<'_>) -> Found<()> {
     let asks = probe.acquire(1, None);
     let asks = tenure::store::contract::Acquire { ttl: LONG, quarantine: LONG * 3, ..asks };
     let token = probe.granted(asks).await?;
@@ -70,9 +67,7 @@ pub(crate) async fn looks_tell_the_record<H: Harness>(probe: &mut Probe<'_, H>) 
     Ok(())
 }
 
-pub(crate) async fn names_and_metadata_come_back<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn names_and_metadata_come_back(probe: &mut Probe<'_>) -> Found<()> {
     let bytes = |count| (0..=255_u8).cycle().take(count).collect::<Vec<_>>();
     let odd = "größer \r\n\0 \"'{}$*";
     let longest = "n".repeat(Profile::NAME_MOST);
@@ -92,7 +87,7 @@ pub(crate) async fn names_and_metadata_come_back<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn elections_do_not_interfere(probe: &mut Probe<'_>) -> Found<()> {
     let (one, other) = (key("job")?, probe.settled("job:2").await?);
     let token = probe.granted_about(&one, probe.acquire(1, None)).await?;
     let shown = probe.look_about(&other).await?;
@@ -122,9 +117,7 @@ fn odd_names() -> Vec<String> {
     odd.map(str::to_owned).into_iter().chain([longest, almost]).collect()
 }
 
-pub(crate) async fn keys_may_have_any_characters<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn keys_may_have_any_characters(probe: &mut Probe<'_>) -> Found<()> {
     let mut tokens = Vec::new();
     let odd = odd_names();
     for (number, name) in (1..).zip(&odd) {
@@ -139,7 +132,7 @@ pub(crate) async fn keys_may_have_any_characters<H: Harness>(
 }
 
 /// Every third lease was given back.
-pub(crate) async fn elections_are_listed<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn elections_are_listed(probe: &mut Probe<'_>) -> Found<()> {
     let before = probe.keys().await?;
     let many = (0..MORE_THAN_A_STEP).map(|number| format!("job-{number}"));
     let mut wanted = BTreeSet::new();

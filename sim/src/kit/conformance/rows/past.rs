@@ -12,7 +12,7 @@ use super::acquire::beyond;
 use crate::conformance::probe::{
     Found, LONG, LOOK, Probe, RENEWED, as_grant, broken, key, must, release, request, watched,
 };
-use crate::conformance::{Data, Harness, Mishap};
+use crate::conformance::{Data, Mishap};
 
 /// Too short for a quarantine.
 const ALMOST: Duration = Duration::from_secs(59);
@@ -28,7 +28,7 @@ fn is_same(past: UnwatchedPast, shown: &Shown) -> Found<()> {
     must(stamp == past.stamp, || format!("{stamp:?} is to be watched instead of {past:?}"))
 }
 
-impl<H: Harness> Probe<'_, H> {
+impl Probe<'_> {
     /// An acquire of a candidate that has watched the past for that long.
     fn after(&self, candidate: u128, past: UnwatchedPast, time: Duration) -> Acquire {
         Acquire { stamp: Some(watched(past, time)), ..self.acquire(candidate, None) }
@@ -49,9 +49,7 @@ impl<H: Harness> Probe<'_, H> {
     }
 }
 
-pub(crate) async fn a_fresh_store_grants_nobody_anything<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_fresh_store_grants_nobody_anything(probe: &mut Probe<'_>) -> Found<()> {
     let past = unwatched(&probe.refused(probe.acquire(1, None)).await?)?;
     is_same(past, &probe.look().await?)?;
     for candidate in [1, 2, 1] {
@@ -65,7 +63,7 @@ pub(crate) async fn a_fresh_store_grants_nobody_anything<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn a_past_is_watched_for_all<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_past_is_watched_for_all(probe: &mut Probe<'_>) -> Found<()> {
     let past = unwatched(&probe.look().await?)?;
     is_same(past, &probe.refused(probe.after(1, past, ALMOST)).await?)?;
     // A watch of something else, and a shorter one.
@@ -88,9 +86,7 @@ pub(crate) async fn a_past_is_watched_for_all<H: Harness>(probe: &mut Probe<'_, 
     is_same(past, &probe.refused_about(&key("a fourth job")?, longer).await?)
 }
 
-pub(crate) async fn an_unwatched_past_refuses_its_leader<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn an_unwatched_past_refuses_its_leader(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.begun(1).await?;
     let asks = Acquire { seen: Some(beyond(token)?), ..probe.acquire(2, None) };
     let past = unwatched(&probe.refused(asks).await?)?;
@@ -104,11 +100,11 @@ pub(crate) async fn an_unwatched_past_refuses_its_leader<H: Harness>(
     must(again == token, || format!("{again} is another tenure than {token}"))
 }
 
-pub(crate) async fn a_leader_watches_the_past<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_leader_watches_the_past(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.begun(1).await?;
     let asks = Acquire { seen: Some(beyond(token)?), ..probe.acquire(2, None) };
     let past = unwatched(&probe.refused(asks).await?)?;
-    let renewal = |probe: &Probe<'_, H>, time| match probe.renew(1, token) {
+    let renewal = |probe: &Probe<'_>, time| match probe.renew(1, token) {
         Request::Renew { holder, token, number, .. } => {
             Request::Renew { holder, token, number, stamp: Some(watched(past, time)) }
         }
@@ -127,7 +123,7 @@ pub(crate) async fn a_leader_watches_the_past<H: Harness>(probe: &mut Probe<'_, 
     must(probe.look().await?.sight.past.is_none(), || "the past was watched".to_owned())
 }
 
-pub(crate) async fn the_longest_ttl_is_watched<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn the_longest_ttl_is_watched(probe: &mut Probe<'_>) -> Found<()> {
     let longest = LONG * 2;
     let past = unwatched(&probe.look().await?)?;
     let asks = Acquire { ttl: longest, quarantine: longest, ..probe.after(1, past, longest) };
@@ -140,7 +136,7 @@ pub(crate) async fn the_longest_ttl_is_watched<H: Harness>(probe: &mut Probe<'_,
     let past = unwatched(&told)?;
     must(past.longest == longest, || format!("the longest TTL is {longest:?}, not {past:?}"))?;
     let lost = Some(Loss { last: told.sight.last });
-    let after = |probe: &Probe<'_, H>, time| {
+    let after = |probe: &Probe<'_>, time| {
         let asks = Acquire { lost, seen: asks.seen, ..probe.after(2, past, time) };
         request(asks)
     };
@@ -152,9 +148,7 @@ pub(crate) async fn the_longest_ttl_is_watched<H: Harness>(probe: &mut Probe<'_,
     must(Some(token) > asks.seen, || format!("{token} is granted after {:?}", asks.seen))
 }
 
-pub(crate) async fn a_proven_loss_begins_another_past<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_proven_loss_begins_another_past(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.begun(1).await?;
     probe.expect(release(1, first), Reply::Released).await?;
     let before = {
@@ -182,9 +176,7 @@ pub(crate) async fn a_proven_loss_begins_another_past<H: Harness>(
 }
 
 /// With all its data. The first request, whatever it asks, tells.
-pub(crate) async fn every_first_request_examines_the_server<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn every_first_request_examines_the_server(probe: &mut Probe<'_>) -> Found<()> {
     let (mut token, job) = (probe.begun(1).await?, key("job")?);
     let mut stamps = BTreeSet::new();
     for first in ["look", "renewal", "acquire", "release"] {
@@ -208,9 +200,7 @@ pub(crate) async fn every_first_request_examines_the_server<H: Harness>(
 }
 
 /// The same request stamps each of them, as a late duplicate does.
-pub(crate) async fn no_two_pasts_have_the_same_stamp<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn no_two_pasts_have_the_same_stamp(probe: &mut Probe<'_>) -> Found<()> {
     let asks = probe.acquire(1, None);
     let mut stamps = BTreeSet::new();
     for _ in 0..4 {
@@ -224,9 +214,7 @@ pub(crate) async fn no_two_pasts_have_the_same_stamp<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn a_restarted_server_has_another_past<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_restarted_server_has_another_past(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.begun(1).await?;
     probe.restart(Data::Kept).await?;
     let past = match probe.ask_until_answered(&request(probe.acquire(1, Some(token)))).await? {
@@ -241,9 +229,7 @@ pub(crate) async fn a_restarted_server_has_another_past<H: Harness>(
     must(again == token, || format!("the lease of {token} was lost, and {again} was granted"))
 }
 
-pub(crate) async fn after_a_loss_nobody_leads_at_once<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn after_a_loss_nobody_leads_at_once(probe: &mut Probe<'_>) -> Found<()> {
     let past = unwatched(&probe.look().await?)?;
     let token = probe.granted(probe.after(1, past, LONG)).await?;
     probe.restart(Data::Lost).await?;

@@ -7,7 +7,6 @@ use tenure::store::Reply;
 use tenure::store::contract::{Acquire, Loss};
 
 use super::acquire::beyond;
-use crate::conformance::Harness;
 use crate::conformance::probe::{Found, LONG, Probe, RENEWED, must, release, request, watched};
 
 /// The most purges until a record is deleted, at intervals of a quarter of the shortest TTL: a
@@ -18,7 +17,7 @@ const TRIES: u32 = 32;
 const CLOCK_MOVES: Duration = Duration::from_millis(5);
 
 /// One lease is held, one was given back and is held again, and one is renewed before each purge.
-pub(crate) async fn a_purge_leaves_leases<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_purge_leaves_leases(probe: &mut Probe<'_>) -> Found<()> {
     probe.purged().await?;
     let jobs = [probe.settled("held").await?, probe.settled("again").await?];
     let ttl = probe.short();
@@ -48,9 +47,7 @@ pub(crate) async fn a_purge_leaves_leases<H: Harness>(probe: &mut Probe<'_, H>) 
 }
 
 /// One lease was given back, one was not, and one has a token that is ahead of the store's clock.
-pub(crate) async fn tokens_increase_after_a_purge<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn tokens_increase_after_a_purge(probe: &mut Probe<'_>) -> Found<()> {
     probe.purged().await?;
     let ttl = probe.short();
     let mut jobs = Vec::new();

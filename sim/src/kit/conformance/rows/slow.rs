@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use tenure::Token;
 use tenure::store::{Key, Reply, Request, Store};
 
+use crate::conformance::SLOW;
 use crate::conformance::probe::{
     Found, LOOK, Probe, RENEWED, broken, holder, key, must, release, request,
 };
-use crate::conformance::{Harness, SLOW};
 
 /// The time after which this row gives a request up, as a driver does.
 const BOUND: Duration = SLOW;
@@ -27,7 +27,7 @@ impl Asked {
     }
 }
 
-pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_timeout_is_not_a_refusal(probe: &mut Probe<'_>) -> Found<()> {
     let names = ["renewed", "released", "held", "looked-at"];
     let mut tokens: Vec<Token> = Vec::new();
     for name in names {

@@ -7,10 +7,9 @@ use futures_util::StreamExt;
 use tenure::store::contract::{Acquire, Wish};
 use tenure::store::{Reply, Request, Store, Watched};
 
-use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, RENEWED, broken, key, must, release};
 
-pub(crate) async fn a_renewal_changes_the_mark<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_renewal_changes_the_mark(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     for _ in 0..2 {
         let before = probe.is_held_by(1, token).await?;
@@ -28,9 +27,7 @@ pub(crate) async fn a_renewal_changes_the_mark<H: Harness>(probe: &mut Probe<'_,
     Ok(())
 }
 
-pub(crate) async fn an_older_renewal_changes_nothing<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn an_older_renewal_changes_nothing(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     let (older, newer) = (probe.renew(1, token), probe.renew(1, token));
     probe.expect(newer.clone(), RENEWED).await?;
@@ -43,7 +40,7 @@ pub(crate) async fn an_older_renewal_changes_nothing<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn anything_else_is_superseded<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn anything_else_is_superseded(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     probe.expect(probe.renew(1, first), Reply::Superseded { last: Some(first) }).await?;
     let second = probe.granted(probe.acquire(2, Some(first))).await?;
@@ -57,9 +54,7 @@ pub(crate) async fn anything_else_is_superseded<H: Harness>(probe: &mut Probe<'_
     must(after == before, || format!("it was {before:?}, and is {after:?}"))
 }
 
-pub(crate) async fn an_ended_tenure_is_never_resurrected<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn an_ended_tenure_is_never_resurrected(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     probe.expect(release(1, token), Reply::Released).await?;
     probe.expect(probe.renew(1, token), Reply::Superseded { last: Some(token) }).await?;
@@ -72,9 +67,7 @@ pub(crate) async fn an_ended_tenure_is_never_resurrected<H: Harness>(
 }
 
 /// The shortest lease, ten times as long as it lasts.
-pub(crate) async fn no_clock_of_the_store_ends_leases<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn no_clock_of_the_store_ends_leases(probe: &mut Probe<'_>) -> Found<()> {
     let ttl = probe.short();
     let asks = probe.acquire(1, None);
     let token = probe.granted(Acquire { ttl, ..asks }).await?;
@@ -91,7 +84,7 @@ pub(crate) async fn no_clock_of_the_store_ends_leases<H: Harness>(
 const TRIES: u128 = 20;
 
 /// Of a server that ends leases itself.
-pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn the_least_ttl_is_kept(probe: &mut Probe<'_>) -> Found<()> {
     let (mut seen, short) = (None, probe.short());
     for number in 1..=TRIES {
         let asks = probe.acquire(number, seen);
@@ -108,9 +101,7 @@ pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) 
     broken(format!("in {TRIES} attempts no lease of {short:?} was live right after its grant"))
 }
 
-pub(crate) async fn a_release_ends_its_own_lease<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn a_release_ends_its_own_lease(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.past_tenure(1).await?;
     let shown = probe.look().await?;
     must(shown.incumbent().is_none(), || format!("the lease was given back, and yet {shown:?}"))?;
@@ -118,7 +109,7 @@ pub(crate) async fn a_release_ends_its_own_lease<H: Harness>(
     must(next > token, || format!("{next} is granted after {token}"))
 }
 
-pub(crate) async fn anything_else_is_not_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn anything_else_is_not_held(probe: &mut Probe<'_>) -> Found<()> {
     let first = probe.past_tenure(1).await?;
     probe.expect(release(1, first), Reply::NotHeld).await?;
     let second = probe.granted(probe.acquire(2, Some(first))).await?;
@@ -132,7 +123,7 @@ pub(crate) async fn anything_else_is_not_held<H: Harness>(probe: &mut Probe<'_, 
 const PASSED: Duration = Duration::from_millis(300);
 
 /// It is a hint. So it is compared roughly, with the time that has passed on this machine.
-pub(crate) async fn the_age_of_a_mark_is_told<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn the_age_of_a_mark_is_told(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     probe.let_pass(PASSED).await;
     for _ in 0..2 {
@@ -153,9 +144,7 @@ pub(crate) async fn the_age_of_a_mark_is_told<H: Harness>(probe: &mut Probe<'_, 
 /// Hints are unreliable, and the first one means that the subscription is fresh.
 const HINTED_WITHIN: Duration = Duration::from_secs(20);
 
-pub(crate) async fn wishes_and_releases_send_hints<H: Harness>(
-    probe: &mut Probe<'_, H>,
-) -> Found<()> {
+pub(crate) async fn wishes_and_releases_send_hints(probe: &mut Probe<'_>) -> Found<()> {
     let token = probe.granted(probe.acquire(1, None)).await?;
     let waits = probe.harness.connect().await;
     let mut hints = pin!(waits.hints(Watched::only([key("job")?])));

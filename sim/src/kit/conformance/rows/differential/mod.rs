@@ -20,8 +20,8 @@ use tenure::store::{Key, Promise, Request};
 use tenure_core::Transition;
 
 use super::Stop;
+use crate::conformance::Mishap;
 use crate::conformance::probe::{Found, Probe, broken, key};
-use crate::conformance::{Harness, Mishap};
 use crate::plan::draw::Draw;
 use model::Model;
 use requests::Requests;
@@ -33,8 +33,8 @@ const TOGETHER: u64 = 5;
 /// Two readings of a store's clock that are so far apart differ.
 const CLOCK_MOVES: Duration = Duration::from_millis(2);
 
-pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
-    probe: &mut Probe<'_, H>,
+pub(crate) async fn random_requests_are_answered_as_by_the_contract(
+    probe: &mut Probe<'_>,
 ) -> Found<()> {
     let elections = [key("a")?, key("b")?, key("c")?];
     let mut model = Model::new(&probe.traits, probe.harness.trusts_an_empty_store());
@@ -74,8 +74,8 @@ fn mishap(draw: &mut Draw) -> Option<Mishap> {
 }
 
 /// One request, or some of one kind in one call.
-async fn ask<H: Harness>(
-    probe: &mut Probe<'_, H>,
+async fn ask(
+    probe: &mut Probe<'_>,
     model: &mut Model,
     requests: &mut Requests,
     elections: &[Key; 3],
@@ -141,7 +141,7 @@ fn orders(of: usize) -> Vec<Vec<usize>> {
 ///
 /// A store may leave all records to a later purge: etcd has no clock for clients, and counts the
 /// age from a purge.
-async fn purge<H: Harness>(probe: &mut Probe<'_, H>, model: &mut Model) -> Found<bool> {
+async fn purge(probe: &mut Probe<'_>, model: &mut Model) -> Found<bool> {
     // The clock has to be above the last token, also one that counts in milliseconds.
     probe.harness.wait(CLOCK_MOVES).await;
     match probe.purged().await {

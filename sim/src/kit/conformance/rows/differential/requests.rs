@@ -9,7 +9,6 @@ use tenure::store::{Request, StoreTraits};
 use tenure::{HolderId, Token};
 
 use super::model::Model;
-use crate::conformance::Harness;
 use crate::conformance::probe::{self, Probe, holder, profile};
 use crate::plan::draw::Draw;
 
@@ -62,9 +61,9 @@ impl Requests {
         self.draw.pick(&[Acquire, Acquire, Acquire, Acquire, Look, Renew, Renew, Other, Other])
     }
 
-    pub(super) fn draw<H: Harness>(
+    pub(super) fn draw(
         &mut self,
-        probe: &Probe<'_, H>,
+        probe: &Probe<'_>,
         model: &Model,
         (election, kind): (usize, Kind),
     ) -> Request {

@@ -1,0 +1,57 @@
+//! A bound for each turn of the driver.
+//!
+//! A turn handles what has happened, wakes elections whose deadlines have come, and admits requests.
+//! Each of these loops ends because other parts take out what it has handled. If one of them failed
+//! to, the loop would never end, and with it no election of the process would ever renew again. So
+//! the steps are counted: more than a turn can need are a bug, which stops tests and simulations. In
+//! production the turn ends there, and the next one follows after a rest.
+
+use std::time::Duration;
+
+use super::HINTS;
+use crate::logging::LIFE;
+
+/// What any turn may take.
+const LEAST: usize = 10_000;
+
+/// How many steps a turn may take for each election and each thing that waits: each hint may wake
+/// all elections, and few take more than two steps besides.
+const EACH: usize = HINTS + 16;
+
+/// After a turn that had to be ended.
+pub(super) const REST: Duration = Duration::from_millis(10);
+
+#[derive(Default)]
+pub(super) struct Turn {
+    steps: usize,
+    most: usize,
+}
+
+impl Turn {
+    /// A turn begins, with so many elections and things that wait.
+    pub(super) fn begins(&mut self, waiting: usize) {
+        *self = Self { steps: 0, most: LEAST + EACH * waiting };
+    }
+
+    pub(super) fn takes_a_step(&mut self) {
+        self.steps += 1;
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        let goes_on = self.steps < self.most;
+        debug_assert!(goes_on, "a turn of the driver does not end: {} steps", self.steps);
+        goes_on
+    }
+
+    /// Whether it had to be ended.
+    pub(super) fn was_ended(&self) -> bool {
+        let was_ended = self.steps >= self.most;
+        if was_ended {
+            tracing::error!(
+                target: LIFE, steps = self.steps, most = self.most,
+                "a turn of the driver did not end by itself: please report this"
+            );
+        }
+        was_ended
+    }
+}

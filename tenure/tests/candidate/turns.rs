@@ -1,0 +1,64 @@
+//! Several commands that the driver finds in one turn, in virtual time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::{Candidate, Elections};
+use tokio::{join, time};
+
+use super::stuck::Paused;
+use super::support::quick;
+
+/// Far longer than a candidate needs that gives its lead back.
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+
+/// A store that answers what handles ask after a round trip, and elections at once.
+#[derive(Clone)]
+struct Distant(Memory);
+
+impl Store for Distant {
+    fn traits(&self) -> StoreTraits {
+        self.0.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        if matches!(request, Request::Want { .. } | Request::Observe) {
+            time::sleep(ROUND_TRIP).await;
+        }
+        self.0.call(key, request).await
+    }
+}
+
+async fn leader(elections: &Elections, key: &str) -> Candidate {
+    let candidate = elections.candidate(key).config(quick()).start().unwrap();
+    candidate.elected().await.unwrap();
+    candidate
+}
+
+/// The answers to a handover and to a question come in one turn, after the lead was given back: what
+/// follows from the first is a renewal, from the second the end of the election.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_of_an_election_that_ends_in_the_same_turn() {
+    let runtime = Paused::new();
+    let store = Distant(Memory::with_runtime(Arc::<Paused>::clone(&runtime)));
+    let elections = Elections::with_runtime(store, runtime);
+    let other = leader(&elections, "other").await;
+    for round in 0..10 {
+        let candidate = leader(&elections, "job").await;
+        let asks_and_stops = async {
+            candidate.incumbent().await.unwrap();
+            candidate.stop().await
+        };
+        let ended = time::timeout(Duration::from_secs(10), async {
+            join!(candidate.hand_over(None), candidate.resign(), asks_and_stops)
+        });
+        let (handed_over, resigned, stopped) = ended.await.expect("within the bound");
+        assert!(handed_over.is_err() && resigned.is_ok(), "{round}: {handed_over:?} {resigned:?}");
+        stopped.unwrap();
+        assert!(other.is_leader(), "{round}");
+    }
+    time::sleep(Duration::from_secs(10)).await;
+    assert!(other.is_leader(), "the driver of both still renews");
+    other.stop().await.unwrap();
+}
