@@ -4,7 +4,9 @@ use super::credentials::{self, CredentialsError, Login};
 use super::{Credentials, PasswordFile, Secret};
 use crate::settings::values::{of_bytes, one_host, parsed, port};
 use crate::settings::{Fault, Given, Row, Setting, SettingError};
-use crate::tls::{TlsConfig, files};
+#[cfg(feature = "tls")]
+use crate::tls::Problem;
+use crate::tls::{TlsConfig, TlsError, files};
 
 pub(crate) const HOST: Setting<String> = Setting::part("host", one_host)
     .variable("HOST")
@@ -58,7 +60,7 @@ pub(crate) fn readable_file(path: &str) -> Result<String, Fault> {
     files::read(path.as_ref()).map(|_| path.to_owned()).map_err(|error| unreadable(&error))
 }
 
-pub(crate) fn unreadable(error: &std::io::Error) -> Fault {
+fn unreadable(error: &std::io::Error) -> Fault {
     Fault::because(format!("the file can't be read ({error}), and this process must be able to"))
 }
 
@@ -139,5 +141,29 @@ impl TlsSettings {
             tls = with.map_err(|error| given.refuse(&server_name.row, error.into()))?;
         }
         Ok(tls)
+    }
+}
+
+#[cfg(feature = "tls")]
+impl From<TlsError> for Fault {
+    /// Without the names of files and servers, which are the setting's value.
+    fn from(error: TlsError) -> Self {
+        match error.0 {
+            Problem::ServerName { .. } => Self::Must,
+            error => match error.without_path() {
+                Ok(error) => Self::because(format!("TLS can't be set up: {error}")),
+                Err(source) => unreadable(&source),
+            },
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+impl From<TlsError> for Fault {
+    fn from(TlsError: TlsError) -> Self {
+        Self::mend(
+            "this program was built without encryption",
+            "build it with the feature `redis` of the crate `tenure`",
+        )
     }
 }

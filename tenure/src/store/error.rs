@@ -115,8 +115,14 @@ impl StoreError {
     }
 
     /// The same for a value that is only formatted up to the limit.
-    pub(crate) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
+    pub(super) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
         Self { kind, detail: sanitized(detail, DETAIL_MOST), source: None }
+    }
+
+    /// No handshake happens in such a build.
+    #[cfg(all(feature = "redis-without-tls", not(feature = "tls")))]
+    pub(super) fn of_handshake(error: std::io::Error) -> Self {
+        Self::showing(StoreErrorKind::Tls, error)
     }
 
     /// The error of a store without messages on [`Request::Notify`](super::Request).

@@ -107,11 +107,6 @@ pub use any::AnyStore;
 pub use certificate::CertificateExpired;
 #[cfg(feature = "postgres")]
 pub(crate) use common::name_without;
-#[cfg(all(
-    feature = "tls",
-    any(feature = "redis-without-tls", feature = "fred", feature = "postgres", feature = "etcd")
-))]
-pub(crate) use common::unreadable;
 #[cfg(any(
     feature = "redis-without-tls",
     feature = "fred",

@@ -8,21 +8,10 @@ use std::io;
 use std::path::Path;
 
 use crate::runtime::Connection;
-use crate::settings::Fault;
-use crate::store::{StoreError, StoreErrorKind};
 
 /// This build can't encrypt.
 #[derive(Debug)]
 pub(crate) struct TlsError;
-
-impl From<TlsError> for Fault {
-    fn from(TlsError: TlsError) -> Self {
-        Self::mend(
-            "this program was built without encryption",
-            "build it with the feature `redis` of the crate `tenure`",
-        )
-    }
-}
 
 /// None can be made.
 #[derive(Clone, Debug)]
@@ -57,12 +46,6 @@ impl TlsConfig {
         _: &[&[u8]],
     ) -> io::Result<Connection> {
         match *self {}
-    }
-}
-
-impl StoreError {
-    pub(crate) fn of_handshake(error: io::Error) -> Self {
-        Self::showing(StoreErrorKind::Tls, error)
     }
 }
 

@@ -6,14 +6,6 @@ use std::path::Path;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::pem::Error as PemError;
 
-#[cfg(any(
-    feature = "redis-without-tls",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd"
-))]
-use {super::TlsError, crate::settings::Fault, crate::store::unreadable};
-
 /// Why TLS can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Problem {
@@ -50,24 +42,20 @@ impl Problem {
     pub(super) fn within(path: &Path, why: Self) -> Self {
         Self::InFile { path: path.display().to_string(), why: Box::new(why) }
     }
-}
 
-#[cfg(any(
-    feature = "redis-without-tls",
-    feature = "fred",
-    feature = "postgres",
-    feature = "etcd"
-))]
-impl From<TlsError> for Fault {
-    /// Without the names of files and servers, which are the setting's value, and in a broken URL
-    /// may be a part of a password.
-    fn from(TlsError(problem): TlsError) -> Self {
-        let problem = match problem {
-            Problem::ServerName { .. } => return Self::Must,
-            Problem::File { source, .. } => return unreadable(&source),
-            Problem::InFile { why, .. } => *why,
-            other => other,
-        };
-        Self::because(format!("TLS can't be set up: {problem}"))
+    /// The same without the name of a file, which in a broken URL may be a part of a password. The
+    /// error of the system if a file can't be read.
+    #[cfg(any(
+        feature = "redis-without-tls",
+        feature = "fred",
+        feature = "postgres",
+        feature = "etcd"
+    ))]
+    pub(crate) fn without_path(self) -> Result<Self, io::Error> {
+        match self {
+            Self::File { source, .. } => Err(source),
+            Self::InFile { why, .. } => Ok(*why),
+            other => Ok(other),
+        }
     }
 }

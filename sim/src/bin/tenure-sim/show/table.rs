@@ -30,19 +30,15 @@ impl fmt::Display for Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<_> = (0..columns).map(width).collect();
-        for (index, row) in self.rows.iter().enumerate() {
-            let mut line = String::new();
-            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                line += &if self.has_numbers && column > 0 {
-                    format!(" {cell:>width$} ")
-                } else {
-                    format!(" {cell:<width$} ")
-                };
-            }
-            let end = if index + 1 < self.rows.len() { "\n" } else { "" };
-            write!(f, "{}{end}", line.trim_end())?;
-        }
-        Ok(())
+        let padded = |(column, (cell, &width)): (usize, (&String, &usize))| {
+            let is_number = self.has_numbers && column > 0;
+            if is_number { format!(" {cell:>width$} ") } else { format!(" {cell:<width$} ") }
+        };
+        let line = |row: &Vec<String>| {
+            let cells: String = row.iter().zip(&widths).enumerate().map(padded).collect();
+            cells.trim_end().to_owned()
+        };
+        f.write_str(&self.rows.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 }
 
