@@ -112,3 +112,17 @@ fn other_licences_and_sources_are_found() {
     assert_eq!(package("a", "MIT".into(), "git+elsewhere".into(), "1").len(), 1);
     assert_eq!(package("a", "MIT".into(), Value::Null, "*").len(), 1);
 }
+
+/// A new user waits for them.
+#[test]
+fn the_first_command_builds_few_crates() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "-p", "tenure-sim", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--no-dedupe"])
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{tree:?}");
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let crates: BTreeSet<_> = tree.lines().collect();
+    assert!((90..=110).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
+}

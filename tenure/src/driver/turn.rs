@@ -55,3 +55,26 @@ impl Turn {
         was_ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Driver;
+    use super::super::admission::{Lane, Waiting};
+    use crate::runtime::TokioRuntime;
+    use crate::shared::Commands;
+    use crate::store::{AnyStore, Memory};
+
+    /// Of an election that has ended, or never was.
+    #[tokio::test]
+    #[should_panic(expected = "a turn of the driver does not end")]
+    async fn an_id_that_stays_in_a_queue_is_noticed() {
+        let (_commands, receiver) = Commands::new();
+        let store = AnyStore::new(Memory::new());
+        let mut driver = Driver::new(store, Arc::new(TokioRuntime), receiver);
+        driver.world.admission.set(1, &mut None, Some(Waiting::Acquire), Lane::Usual);
+        driver.turn.begins(1);
+        driver.admit();
+    }
+}
