@@ -3,6 +3,7 @@
 //!
 //! Needs PostgreSQL; without it, these tests fail and say how to install it.
 
+mod altered;
 mod blocked;
 mod few_slots;
 mod locks;

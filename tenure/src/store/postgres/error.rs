@@ -45,6 +45,8 @@ const FSYNC_IS_OFF: &str = "TN001";
 const OTHER_SESSION: &str = "TN002";
 /// Raised by the functions where a row exists that this user can't see.
 const HIDDEN: &str = "TN004";
+/// Raised by the functions where the table does not have what they have written.
+const ALTERED: &str = "TN006";
 
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
@@ -99,6 +101,14 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
             let advice =
                 format!("the user needs a policy on {table} and its past that shows all rows");
             (Kind::Permission, Some(advice))
+        }
+        ALTERED => {
+            let table = config.table.object("");
+            let advice = format!(
+                "a trigger or a rule on {table} or on its past skips or changes rows: drop it, or have it leave \
+                 them as they are"
+            );
+            (Kind::Refused, Some(advice))
         }
         LOCK_NOT_AVAILABLE => {
             let within = config.lock_timeout;

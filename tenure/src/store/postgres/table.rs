@@ -25,12 +25,13 @@ pub(super) const TABLE_NAME: Setting<String> =
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
 
 /// The functions of the lease table, by what follows the table's name.
-pub(super) const FUNCTIONS: [&str; 12] = [
+pub(super) const FUNCTIONS: [&str; 13] = [
     "_version",
     "_micros",
     "_identity",
     "_place",
     "_backend",
+    "_altered",
     "_hidden",
     "_here",
     "_stamp",

@@ -17,9 +17,9 @@ WITH granted AS (
             AND (p.stamp <> $8 OR p.watched >= $9) IS NOT FALSE
             AND (current_setting('fsync') <> 'off' OR $18
                 OR current_setting('elections.accepts_fsync_off', true) = 'on')
-        RETURNING l.token
+        RETURNING l.token, (l.holder, l.number, l.released, l.ttl, l.quarantine) = ($2, $3, false, $10, $11) AS is_whole
 )
-SELECT g.token FROM granted AS g
+SELECT CASE WHEN g.is_whole THEN g.token ELSE tenure.leases_altered() END FROM granted AS g
 UNION ALL
 SELECT tenure.leases_acquire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
     WHERE NOT EXISTS (SELECT FROM granted)

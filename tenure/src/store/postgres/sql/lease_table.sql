@@ -113,6 +113,14 @@ BEGIN
 END
 $body$;
 
+-- Reports that the table does not have what was written: a grant is what the row says, not what a statement meant.
+CREATE OR REPLACE FUNCTION tenure.leases_altered() RETURNS bigint
+LANGUAGE plpgsql AS $body$
+BEGIN
+    RAISE EXCEPTION 'the table does not have what was written' USING ERRCODE = 'TN006';
+END
+$body$;
+
 -- The identity under which this server grants leases in this table. The caller passes the server's part, since it
 -- takes long to compute, and the process that reported it, which must be this one.
 CREATE OR REPLACE FUNCTION tenure.leases_here(server text, backend text) RETURNS text
@@ -191,7 +199,8 @@ DECLARE
     granted   boolean;
 BEGIN
     server := tenure.leases_here(server, backend);
-    -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden.
+    -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden, or was not
+    -- inserted.
     FOR attempt IN 0..10 LOOP
         -- TN005: begin again. The block lets go its locks then; otherwise the past would be locked before the row.
         BEGIN
@@ -282,12 +291,31 @@ BEGIN
             IF past IS DISTINCT FROM before THEN
                 UPDATE tenure.leases_past SET identity = past.identity, stamp = past.stamp,
                     watched = past.watched, longest = past.longest;
+                PERFORM FROM tenure.leases_past AS p
+                    WHERE (p.identity, p.stamp, p.watched, p.longest)
+                        IS NOT DISTINCT FROM (past.identity, past.stamp, past.watched, past.longest);
+                IF NOT FOUND THEN
+                    PERFORM tenure.leases_altered();
+                END IF;
+            END IF;
+            -- Read again, since triggers that come after a statement change rows too.
+            IF granted THEN
+                PERFORM FROM tenure.leases AS l
+                    WHERE l.key = of_key AND l.token = last AND l.holder = of_holder AND l.number >= of_number
+                        AND NOT l.released AND l.ttl = CASE WHEN mine THEN lease.ttl ELSE of_ttl END
+                        AND l.quarantine = CASE WHEN mine THEN lease.quarantine ELSE of_quarantine END;
+                IF NOT FOUND THEN
+                    PERFORM tenure.leases_altered();
+                END IF;
             END IF;
             RETURN CASE WHEN granted THEN last END;
         EXCEPTION WHEN SQLSTATE 'TN005' THEN NULL;
         END;
     END LOOP;
-    PERFORM tenure.leases_hidden();
+    IF row_security_active('tenure.leases') THEN
+        PERFORM tenure.leases_hidden();
+    END IF;
+    PERFORM tenure.leases_altered();
 END
 $body$;
 

@@ -10,5 +10,9 @@ WITH marked AS MATERIALIZED (
 ), noted AS (
     UPDATE tenure.leases_past AS p SET purged = greatest(p.purged, (SELECT max(g.token) FROM gone AS g))
         WHERE EXISTS (SELECT FROM gone)
+        RETURNING p.purged
 )
+-- Tokens would fall if the highest one were not noted.
 SELECT g.key FROM gone AS g
+    WHERE CASE WHEN g.token <= (SELECT n.purged FROM noted AS n) THEN true
+        ELSE tenure.leases_altered() IS NULL END

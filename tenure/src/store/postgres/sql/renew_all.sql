@@ -11,7 +11,8 @@ WITH asked AS MATERIALIZED (
         FROM asked AS a
         WHERE l.key = a.key AND l.holder = a.holder AND l.token = a.token AND NOT l.released
             AND l.number < a.number
-        RETURNING a.place, l.told, l.defer, l.wanted, l.quarantine, a.stamp, a.watched
+        RETURNING a.place, l.told, l.defer, l.wanted, l.quarantine, a.stamp, a.watched,
+            (l.holder, l.token, l.number, l.released) = (a.holder, a.token, a.number, false) AS is_whole
 ), reported AS MATERIALIZED (
     -- No renewal waits for the past: a report that is left out comes again with the next renewal.
     SELECT p.only_row, r.stamp, r.watched
@@ -28,3 +29,5 @@ SELECT r.place, r.told, r.defer, r.wanted, (
     SELECT p.stamp || int8send(p.longest) FROM tenure.leases_past AS p
         WHERE greatest(p.watched, (SELECT n.watched FROM noted AS n)) < greatest(r.quarantine, p.longest))
 FROM renewed AS r
+-- The others are renewed alone, which reports what was altered.
+WHERE r.is_whole
