@@ -18,7 +18,7 @@ pub(crate) fn example(name: &str) -> Command {
     let path: PathBuf = test.parent().unwrap().parent().unwrap().join("examples").join(name);
     assert!(
         path.is_file(),
-        "{} is missing; build it with: cargo build --release -p tenure --all-features --examples",
+        "{} is missing; build it with: cargo build --workspace --all-features --examples",
         path.display()
     );
     Command::new(path)

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod files;
+#[cfg(feature = "install")]
 mod install;
 mod merge;
 mod picture;

@@ -178,9 +178,9 @@ impl Driver {
                 Some(key) = self.hints.next() => self.hinted(&key),
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
             }
-            let waiting = self.commands.len() + self.world.waiting();
-            self.turn.begins(self.elections.len() + waiting);
-            self.catch_up();
+            let commands = self.commands.len();
+            self.turn.begins(self.elections.len() + commands + self.world.waiting());
+            self.catch_up(commands);
             self.wake_due();
             self.admit();
             if self.turn.was_ended() {
@@ -216,13 +216,13 @@ impl Driver {
                         election.tell(&mut self.world);
                     }
                 }
-                Next::Alone(id) => self.step(id, Input::Admitted),
+                Next::Alone(id) => self.admitted(id),
                 Next::Request(kind, id) => {
                     let mut next = Some(id);
                     while let Some(id) = next
                         && self.turn.goes_on()
                     {
-                        self.step(id, Input::Admitted);
+                        self.admitted(id);
                         next = self.world.next_alike(kind, now);
                     }
                 }
@@ -231,12 +231,19 @@ impl Driver {
         }
     }
 
+    fn admitted(&mut self, id: ElectionId) {
+        if !self.elections.contains_key(&id) {
+            self.world.admission.forget(id);
+        }
+        self.step(id, Input::Admitted);
+    }
+
     /// Handles all that waits by now: a deadline of an election must not be met before its own
     /// stop, or before a reply that has arrived, and no kind of event may hold back another one.
     /// What comes later is left for the next turn, since other threads may send commands without
     /// end.
-    fn catch_up(&mut self) {
-        for _ in 0..self.commands.len() {
+    fn catch_up(&mut self, commands: usize) {
+        for _ in 0..commands {
             if let Ok(command) = self.commands.try_recv() {
                 self.command(command);
             }

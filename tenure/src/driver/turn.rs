@@ -3,8 +3,9 @@
 //! A turn handles what has happened, wakes elections whose deadlines have come, and admits requests.
 //! Each of these loops ends because other parts take out what it has handled. If one of them failed
 //! to, the loop would never end, and with it no election of the process would ever renew again. So
-//! the steps are counted: more than a turn can need are a bug, which stops tests and simulations. In
-//! production the turn ends there, and the next one follows after a rest.
+//! the steps are counted: more than a turn can need are a bug. With debug assertions it stops the
+//! driver, as in tests, simulations and the programs of this repository; without, the turn ends there,
+//! and other tasks of the thread go on.
 
 use std::time::Duration;
 
@@ -62,19 +63,32 @@ mod tests {
 
     use super::super::Driver;
     use super::super::admission::{Lane, Waiting};
+    use super::Turn;
     use crate::runtime::TokioRuntime;
     use crate::shared::Commands;
     use crate::store::{AnyStore, Memory};
 
     /// Of an election that has ended, or never was.
     #[tokio::test]
-    #[should_panic(expected = "a turn of the driver does not end")]
-    async fn an_id_that_stays_in_a_queue_is_noticed() {
+    async fn an_id_that_was_left_in_a_queue_is_met_once() {
         let (_commands, receiver) = Commands::new();
         let store = AnyStore::new(Memory::new());
         let mut driver = Driver::new(store, Arc::new(TokioRuntime), receiver);
-        driver.world.admission.set(1, &mut None, Some(Waiting::Acquire), Lane::Usual);
-        driver.turn.begins(1);
+        for (id, waiting) in [(1, Waiting::Acquire), (2, Waiting::Look), (3, Waiting::Release)] {
+            driver.world.admission.set(id, &mut None, Some(waiting), Lane::Usual);
+        }
+        driver.turn.begins(3);
         driver.admit();
+        assert_eq!((driver.world.admission.len(), driver.turn.steps), (0, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "a turn of the driver does not end")]
+    fn more_steps_than_a_turn_needs_are_a_bug() {
+        let mut turn = Turn::default();
+        turn.begins(1);
+        while turn.goes_on() {
+            turn.takes_a_step();
+        }
     }
 }

@@ -73,15 +73,16 @@ async fn a_lease_that_is_not_inserted_is_not_granted() {
         is_refused(&store, acquire(1, None)).await;
         undo(&server);
     }
-    server.sql("CREATE RULE alters AS ON INSERT TO tenure.leases DO INSTEAD NOTHING").unwrap();
-    assert!(call(&store, acquire(1, None)).await.is_err());
-    server.sql("DROP RULE alters ON tenure.leases").unwrap();
     // An update that follows the insertion.
     let after = "UPDATE tenure.leases SET released = true WHERE key = NEW.key; RETURN NULL;";
     trigger(&server, "leases", "AFTER INSERT", after);
     is_refused(&store, acquire(1, None)).await;
     undo(&server);
-    granted(&store, acquire(1, None)).await;
+    server.sql("CREATE RULE alters AS ON INSERT TO tenure.leases DO INSTEAD NOTHING").unwrap();
+    is_refused(&store, acquire(1, None)).await;
+    server.sql("DROP RULE alters ON tenure.leases").unwrap();
+    // A session keeps the plan that inserts nothing: PostgreSQL does not notice that it is old.
+    granted(&at(server.port()), acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@
 //!
 //! The turmoil engine runs the real Lua scripts and the real client library against this server, in
 //! one thread, with a clock and an identity that the simulation controls.
-//! `tests/redis_differential.rs` checks that its answers are equal to those of Redis 7.0.15, byte
+//! `tests/redis_differential` checks that its answers are equal to those of Redis 7.0.15, byte
 //! for byte.
 //!
 //! Guaranteed: one command, or one script, at a time; the same inputs give the same bytes; no

@@ -129,6 +129,12 @@ impl Admission {
         }
     }
 
+    /// The same where its place is not known. Looks at all that waits.
+    pub(super) fn forget(&mut self, id: ElectionId) {
+        self.usual.forget(id);
+        self.stuck.forget(id);
+    }
+
     /// How many requests wait.
     pub(super) fn len(&self) -> usize {
         let usual = self.usual.len() + self.usual.asks.len() + self.usual.descriptions.len();

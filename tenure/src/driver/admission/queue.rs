@@ -96,6 +96,13 @@ impl Queue {
         };
     }
 
+    pub(super) fn forget(&mut self, id: ElectionId) {
+        for queue in [&mut self.releases, &mut self.looks, &mut self.acquires] {
+            queue.retain(|(_, waiting)| *waiting != id);
+        }
+        self.renewals.retain(|(_, waiting)| *waiting != id);
+    }
+
     fn has(&self, id: ElectionId, place: Option<Place>) -> bool {
         match place {
             Some(Place::Release { joined }) => self.releases.contains(&(joined, id)),

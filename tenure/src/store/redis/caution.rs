@@ -93,6 +93,7 @@ mod tests {
         cautions.iter().map(ToString::to_string).collect()
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn a_password_in_plain_text_is_warned_of() {
         for url in [
