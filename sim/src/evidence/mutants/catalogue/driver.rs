@@ -171,7 +171,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "due-before-what-has-happened",
         about: "after another election's stop, timers of an election fire before its own stop is handled",
-        edits: &[Edit { file: DRIVER, from: "            self.catch_up();\n", to: "" }],
+        edits: &[Edit { file: DRIVER, from: "            self.catch_up(commands);\n", to: "" }],
         shows: Shows::Turmoil("starve,leave"),
         caught_by: &["stays-out"],
     },
