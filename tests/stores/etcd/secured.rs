@@ -81,7 +81,7 @@ async fn missing_wrong_and_needless_passwords_are_refused() {
 }
 
 /// A folder with a server's certificate, its key, and the authority's certificate.
-struct Files {
+pub(crate) struct Files {
     folder: TempDir,
     authority: Authority,
     certificate: Certificate,
@@ -106,8 +106,11 @@ impl Files {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
+    /// At once: a server that reads the file finds the former text or this one.
     fn put(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
+        let new = self.path("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.path(name)).unwrap();
     }
 
     fn start(&self, more: &[&str]) -> EtcdServer {
@@ -121,16 +124,17 @@ impl Files {
     }
 }
 
-/// A server whose certificate has expired, and a store there.
-pub(crate) fn expired() -> (EtcdServer, Etcd) {
+/// A server whose certificate has expired, its files, and a store there.
+pub(crate) async fn expired() -> (EtcdServer, Files, Etcd) {
     let files = Files::new(&["127.0.0.1"]);
     let server = files.start(&[]);
+    // A member that answers has started to serve encrypted connections a moment later: it would
+    // exit if it met another certificate in between.
+    granted(&encrypted(&server, files.trusted()), acquire(1, None)).await;
     // The server reads its files at each handshake.
     files.put("cert", &files.certificate.expired);
     let store = encrypted(&server, files.trusted());
-    // Its files must stay.
-    std::mem::forget(files.folder);
-    (server, store)
+    (server, files, store)
 }
 
 fn encrypted(server: &EtcdServer, tls: TlsConfig) -> Etcd {
@@ -166,12 +170,7 @@ async fn certificates_are_asked_for_and_checked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_certificate_is_named() {
-    let files = Files::new(&["127.0.0.1"]);
-    let server = files.start(&[]);
-    granted(&encrypted(&server, files.trusted()), acquire(1, None)).await;
-    // The server reads its files at each handshake.
-    files.put("cert", &files.certificate.expired);
-    let refuses = encrypted(&server, files.trusted());
+    let (server, files, refuses) = expired().await;
     is_expired(&call(&refuses, Request::Observe).await.unwrap_err());
     files.put("cert", &files.certificate.valid);
     let store = encrypted(&server, files.trusted());

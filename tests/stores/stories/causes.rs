@@ -129,7 +129,7 @@ mod an_expired_certificate_is_named {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn etcd() {
-        let (_server, store) = etcd::secured::expired();
+        let (_server, _files, store) = etcd::secured::expired().await;
         reports(AnyStore::new(store), etcd::support::quick(), KIND, WORDS).await;
     }
 }
