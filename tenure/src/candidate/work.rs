@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
-use futures_util::future::Map;
+use futures_util::future::{Map, lazy};
 
 use super::{Candidate, Stopped};
 use crate::Token;
@@ -113,7 +113,7 @@ impl Candidate {
     ) -> Option<T> {
         let tenure = self.tenure()?;
         let token = tenure.token();
-        match tenure.run(work(tenure.clone())).await {
+        match tenure.run(begun_by(work, tenure.clone())).await {
             WorkResult::InTime(done) => Some(done),
             WorkResult::Late(done) => {
                 warn_late(self, token, done);
@@ -199,6 +199,14 @@ fn never_fails<T, F: Future<Output = T>>(
     move |tenure| work(tenure).map(Ok as fn(T) -> Result<T, Infallible>)
 }
 
+/// Work, with the closure that makes it: its code before the future belongs to the tenure too.
+fn begun_by<F: Future>(
+    work: impl FnOnce(Tenure) -> F,
+    tenure: Tenure,
+) -> impl Future<Output = F::Output> {
+    lazy(|_| work(tenure)).flatten()
+}
+
 /// Runs the work in each tenure until it is done. It owns all that it needs, so that it can be
 /// spawned wherever the work can.
 async fn until_done<T, E: Display, F: Future<Output = Result<T, E>>>(
@@ -212,7 +220,7 @@ async fn until_done<T, E: Display, F: Future<Output = Result<T, E>>>(
         let tenure = next_tenure(candidate.shared(), failed_under).await?;
         let token = tenure.token();
         offer.under_way = Some(tenure.clone());
-        let result = tenure.clone().run(work(tenure)).await;
+        let result = tenure.clone().run(begun_by(&mut work, tenure)).await;
         offer.under_way = None;
         match result {
             WorkResult::InTime(Ok(done)) => {

@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Event, StepDownReason, Stopped, Tenure};
 
-use super::support::{Remote, quick, soon, start};
+use super::support::{Remote, quick, soon, start, steady};
 
 async fn until_it_ends(tenure: Tenure) {
     while tenure.is_current() {
@@ -49,6 +49,28 @@ async fn work_that_ends_late_yields_none() {
         7
     });
     assert_eq!(soon(late).await, None);
+}
+
+/// The part of a closure before its future is work as well: the lease is not handed back while it
+/// runs, and the future that it made is polled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closure_is_work_before_its_future() {
+    let candidate = Candidate::builder(Memory::new(), "job").config(steady()).start().unwrap();
+    let (polls, early) = (&AtomicU32::new(0), AtomicU32::new(0));
+    let prepare = |_: Tenure| {
+        let (resigns, (resigned, answer)) = (candidate.clone(), std::sync::mpsc::channel());
+        tokio::spawn(async move {
+            resigns.resign().await.unwrap();
+            let _ = resigned.send(());
+        });
+        // A resignation that did not wait for this would have ended long before.
+        let is_early = answer.recv_timeout(Duration::from_millis(500)).is_ok();
+        early.fetch_add(is_early.into(), Ordering::SeqCst);
+        async move { polls.fetch_add(1, Ordering::SeqCst) }
+    };
+    soon(candidate.elected()).await.unwrap();
+    assert_eq!(soon(candidate.run_if_leader(prepare)).await, None);
+    assert_eq!([polls, &early].map(|count| count.load(Ordering::SeqCst)), [1, 0]);
 }
 
 #[tokio::test]
