@@ -52,6 +52,14 @@ async fn leases_share_streams_of_keepalives() {
         assert_eq!((number, reply), (number, expected));
     }
     assert_eq!(streams(&server), before);
+
+    // Of what was given back, nothing is remembered.
+    assert_eq!(store.leases_remembered(), ELECTIONS - 1);
+    for (key, renewal) in &renewals {
+        let Request::Renew { token, .. } = *renewal else { panic!("{renewal:?}") };
+        store.call(key, release(1, token)).await.unwrap();
+    }
+    assert_eq!(store.leases_remembered(), 0);
 }
 
 /// Two candidates of one process: what one of them learns does not slow the renewals of the other.

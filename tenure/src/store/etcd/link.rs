@@ -50,8 +50,8 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
-    /// The tenures of this process's candidates that were granted or renewed last, across
-    /// connections.
+    /// The tenures of this process's candidates that were granted or renewed last, and not given
+    /// back, across connections.
     tenures: Mutex<HashMap<Key, Tenure>>,
     /// What purges have watched.
     pub(super) purging: Mutex<Watches<Key, Mark>>,
@@ -93,6 +93,10 @@ impl Link {
 
     pub(super) fn remember(&self, key: &Key, tenure: Tenure) {
         self.tenures().insert(key.clone(), tenure);
+    }
+
+    pub(super) fn remembered_in_all(&self) -> usize {
+        self.tenures().len()
     }
 
     /// That tenure is over.

@@ -113,6 +113,10 @@ impl Session<'_> {
     /// A look, an ask, a want, or a release: deleting the leader's key wakes those that watch it,
     /// and leaves an etcd lease without a key.
     pub(super) async fn step(&self, asked: tenure_core::Request) -> Result<Reply, StoreError> {
+        if let tenure_core::Request::Release { holder, token, .. } = asked {
+            // Whatever comes of it, the candidate renews it no more.
+            self.link.forget(self.key, (holder, token));
+        }
         let mut state = self.read().await?;
         loop {
             let decided = self.decide(&mut state, asked).await?;

@@ -57,6 +57,12 @@ impl Etcd {
 }
 
 impl Etcd {
+    /// For tests: of how many elections it remembers the etcd lease.
+    #[doc(hidden)]
+    pub fn leases_remembered(&self) -> usize {
+        self.0.remembered_in_all()
+    }
+
     /// After an error that another member may not have, another connection is opened.
     fn ended(&self, live: &Arc<Live>, reply: &Result<Reply, StoreError>) {
         if let Err(error) = reply {
