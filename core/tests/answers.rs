@@ -138,6 +138,32 @@ fn a_lost_grant_is_not_taken_late() {
     assert!(asks.holder != holder && asks.mark == Some(own.mark()), "{asks:?}");
 }
 
+/// The network may repeat an acquire that was answered, and the store grant it, while its sender is
+/// paused; another candidate leads, and the store is restored to that grant.
+#[test]
+fn a_grant_to_a_late_duplicate_is_not_taken_late() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    candidate.handle(START, Input::Hint);
+    let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
+        panic!("it may be vacant now")
+    };
+    answer(&mut candidate, now, id, Ok(held(Token::FIRST)));
+    let own = Record { holder, number, ..record(Token::FIRST.next()) };
+    let (_, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Look { .. }), "{request:?}");
+    let late = now + config.validity();
+    answer(&mut candidate, late, id, Ok(Reply::At(sight(own))));
+    let (_, id, request) = next(&mut candidate);
+    let Request::Acquire(asks) = request else { panic!("it asks at once: {request:?}") };
+    assert!(asks.holder != holder && asks.mark.is_none(), "{asks:?}");
+    answer(&mut candidate, late, id, Ok(Reply::Not(sight(own))));
+    let (_, taken, asks) = watches(&mut candidate, sight(own));
+    assert!(taken >= late + config.ttl(), "{taken:?}");
+    assert!(asks.holder != holder && asks.mark == Some(own.mark()), "{asks:?}");
+}
+
 /// A look may show the grant before the acquire is sent again. Nobody has led under that token.
 #[test]
 fn a_grant_whose_reply_was_lost_is_taken() {

@@ -40,7 +40,7 @@ impl Candidate {
         let Attempt::Pending { failures } = campaign.attempt else { return };
         let asks = self.asks(&campaign);
         if asks {
-            self.forget_late_grants(&mut campaign);
+            self.asks_now(&mut campaign);
         }
         let asked = match campaign.wished {
             _ if asks => Asked::Acquire,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::watch::{Answer, LeaseWatch};
 use super::{
     Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Known, Lease, Phase, Plan,
-    Releasing, Tenure, Unanswered, Unwanted, Wished,
+    Releasing, Tenure, Unwanted, Wished,
 };
 use crate::alphabet::{Event, OtherSettings, Unknown, Watched};
 use crate::id::{HolderId, RequestId};
@@ -38,7 +38,8 @@ impl Candidate {
             asks: false,
             hinted: false,
             hints_from: self.now,
-            unknown: None,
+            first_asked: None,
+            unanswered: None,
             own: None,
             wished: None,
         };
@@ -228,23 +229,27 @@ impl Candidate {
 
     fn campaign_failed(&mut self, campaign: Campaign, flight: Flight) -> Campaign {
         let attempt = self.store_failed(flight);
-        let since = campaign.unknown.map_or(flight.sent_at, |unknown| unknown.since);
-        let asked = Some(Unanswered { last: flight.id, since });
-        let unknown = if campaign.looks { campaign.unknown } else { asked };
-        Campaign { attempt, hinted: false, unknown, ..campaign }
+        let unanswered = if campaign.looks { campaign.unanswered } else { Some(flight.id) };
+        Campaign { attempt, hinted: false, unanswered, ..campaign }
     }
 
-    /// Another candidate may have led since then: a store that was restored shows the lease of an
-    /// unanswered acquire again, and its token is lower. Such a lease is watched as another
-    /// candidate's.
-    pub(super) fn forget_late_grants(&mut self, campaign: &mut Campaign) {
-        let is_late = |unknown: &mut Unanswered| self.now >= self.config.valid_until(unknown.since);
-        let Some(Unanswered { last, .. }) = campaign.unknown.take_if(is_late) else { return };
-        self.abandon(campaign.holder, Some(last));
-        campaign.holder = self.random.holder();
-        if campaign.own.take().is_some() {
-            campaign.known = Known::Vacant { since: self.now };
+    /// An acquire leaves. It leaves under a new identity if the claim of the first one under this
+    /// identity would be over.
+    ///
+    /// Another candidate may have led since then: the network may have repeated an acquire, also
+    /// one that was answered, and a store that was restored shows the lease that it was granted,
+    /// whose token is lower. Such a lease is watched as another candidate's.
+    pub(super) fn asks_now(&mut self, campaign: &mut Campaign) {
+        let is_late = |first: Instant| self.now >= self.config.valid_until(first);
+        if campaign.first_asked.is_some_and(is_late) {
+            self.abandon(campaign.holder, campaign.unanswered.take());
+            campaign.holder = self.random.holder();
+            campaign.first_asked = None;
+            if campaign.own.take().is_some() {
+                campaign.known = Known::Vacant { since: self.now };
+            }
         }
+        campaign.first_asked.get_or_insert(self.now);
     }
 
     fn granted(&mut self, tenure: Tenure, is_own: bool, flight: Flight) {
@@ -269,7 +274,7 @@ impl Candidate {
                 self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
             }
             Attempt::InFlight(_) | Attempt::Due { .. } | Attempt::Pending { .. } => {
-                self.abandon(campaign.holder, campaign.unknown.map(|unknown| unknown.last));
+                self.abandon(campaign.holder, campaign.unanswered);
                 self.withdrawn(then);
             }
         }

@@ -20,8 +20,7 @@ use crate::stage::Stage;
 use crate::time::Instant;
 use outbox::{Outbox, Outgoing};
 use phase::{
-    Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Releasing, Tenure,
-    Unanswered, Wished,
+    Attempt, Campaign, Draining, Flight, Hold, Known, Lease, Phase, Plan, Releasing, Tenure, Wished,
 };
 use watch::{Answer, PastWatch};
 

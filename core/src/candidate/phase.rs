@@ -47,8 +47,10 @@ pub(super) struct Campaign {
     pub(super) hinted: bool,
     /// Before this instant, a hint causes no attempt.
     pub(super) hints_from: Instant,
-    /// The acquires whose outcome is unknown.
-    pub(super) unknown: Option<Unanswered>,
+    /// When the first acquire under this identity left, answered or not.
+    pub(super) first_asked: Option<Instant>,
+    /// The last acquire whose outcome is unknown.
+    pub(super) unanswered: Option<RequestId>,
     /// The token of the campaign's own record, as the last answer showed it: of a grant whose reply
     /// was lost.
     pub(super) own: Option<Token>,
@@ -61,14 +63,6 @@ pub(super) struct Wished {
     /// The leader's tenure.
     pub(super) token: Token,
     /// When the campaign was first told.
-    pub(super) since: Instant,
-}
-
-/// Acquires of one identity that may have been granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Unanswered {
-    pub(super) last: RequestId,
-    /// When the first of them was sent.
     pub(super) since: Instant,
 }
 

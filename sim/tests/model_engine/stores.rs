@@ -36,8 +36,18 @@ fn restarts_keep_lose_or_roll_back_data() {
 /// Another one had led meanwhile, under a higher token (seed 1026601 of a campaign, shrunk).
 #[test]
 fn a_lost_grant_is_not_taken_after_a_rollback() {
-    let plan = Plan::parse(include_str!("rolled_back_to_a_lost_grant.json")).unwrap();
-    let elected = seen(&held(&plan), |event| match event {
+    rises(include_str!("rolled_back_to_a_lost_grant.json"));
+}
+
+/// The same of an acquire that was answered, and repeated by the network after the release, while
+/// its sender was paused.
+#[test]
+fn a_grant_to_a_late_duplicate_is_not_taken_after_a_rollback() {
+    rises(include_str!("rolled_back_to_a_late_duplicate.json"));
+}
+
+fn rises(plan: &str) {
+    let elected = seen(&held(&Plan::parse(plan).unwrap()), |event| match event {
         Event::Elected { token, .. } => Some(*token),
         _ => None,
     });

@@ -17,8 +17,8 @@ fn tenure_sim(arguments: &[&str]) -> Output {
 }
 
 /// What holds however slow the machine is: safety, and that some candidate leads in the end.
-const JUDGED: &str = "single-leader,margin-kept,fail-closed,token-monotonic,fenced-writes,fenced-reads,own-lease-only,\
-    one-step-down-per-election,no-resurrection,no-release-under-work,drained-before-the-next,leases-handed-back,\
+const JUDGED: &str = "single-leader,margin-kept,fail-closed,token-monotonic,leads-in-order,fenced-writes,fenced-reads,\
+    own-lease-only,one-step-down-per-election,no-resurrection,no-release-under-work,drained-before-the-next,leases-handed-back,\
     store-loss-quarantine,leader-within";
 
 /// Two candidates, and those faults. The recovery phase begins when the last one has ended.

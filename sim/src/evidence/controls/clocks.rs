@@ -136,7 +136,8 @@ pub(super) const VM_RESTORE: Control = Control {
     name: "vm-restore",
     about: "the leader's machine is restored from a snapshot once another candidate leads",
     beyond: &[Assumption::CandidateClocks, Assumption::OneMemory, Assumption::PromptEffects],
-    must_break: &[PropertyName::SINGLE_LEADER],
+    // It leads on under a token below the next one.
+    must_break: &[PropertyName::SINGLE_LEADER, PropertyName::LEADS_IN_ORDER],
     may_break: &[
         PropertyName::MARGIN_KEPT,
         PropertyName::FAIL_CLOSED,

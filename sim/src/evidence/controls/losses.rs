@@ -48,7 +48,7 @@ pub(super) const TOKEN_CLOCK: Control = Control {
     name: "token-clock",
     about: "the store loses its data, and its wall clock is put back to before the last grant",
     beyond: &[Assumption::WallClock],
-    must_break: &[PropertyName::TOKEN_MONOTONIC],
+    must_break: &[PropertyName::TOKEN_MONOTONIC, PropertyName::LEADS_IN_ORDER],
     // Fenced writes hold: the resource knows the first tenure, and refuses all writes of the next.
     may_break: &[],
     faults: |stage| {

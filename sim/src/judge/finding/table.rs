@@ -94,6 +94,13 @@ findings! {
         who, " is elected under token ", Token(token), " after token ", Token(last),
     ];
 
+    // leads-in-order
+    /// A lead begins below an earlier one.
+    LeadNotAbove { who: Who, token: u64, other: Who, last: u64 } = [
+        who, " leads under token ", Token(token), " after ", other, " has led under token ",
+        Token(last),
+    ];
+
     // fenced-writes and unfenced-in-order
     /// A write rests on no grant.
     WriteWithoutGrant { who: Who, token: u64 } = [

@@ -24,6 +24,7 @@ mod handover_within;
 pub(crate) mod history;
 mod judge;
 mod leader_within;
+mod leads_in_order;
 mod leases_handed_back;
 pub(crate) mod linearizable;
 mod looks_within;
@@ -167,6 +168,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(margin_kept::MarginKept::new(terms)),
         Box::new(fail_closed::FailClosed::new(terms)),
         Box::new(token_monotonic::TokenMonotonic::default()),
+        Box::new(leads_in_order::LeadsInOrder::default()),
         Box::new(fenced_writes::FencedWrites::default()),
         Box::new(fenced_reads::FencedReads::default()),
         Box::new(own_lease_only::OwnLeaseOnly::default()),

@@ -16,6 +16,7 @@ impl PropertyName {
     pub const MARGIN_KEPT: Self = Self("margin-kept");
     pub const FAIL_CLOSED: Self = Self("fail-closed");
     pub const TOKEN_MONOTONIC: Self = Self("token-monotonic");
+    pub const LEADS_IN_ORDER: Self = Self("leads-in-order");
     pub const FENCED_WRITES: Self = Self("fenced-writes");
     pub const FENCED_READS: Self = Self("fenced-reads");
     pub const OWN_LEASE_ONLY: Self = Self("own-lease-only");
@@ -50,11 +51,12 @@ impl PropertyName {
 
 impl PropertyName {
     /// The names of this crate's properties, in the order in which they judge.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::SINGLE_LEADER,
         Self::MARGIN_KEPT,
         Self::FAIL_CLOSED,
         Self::TOKEN_MONOTONIC,
+        Self::LEADS_IN_ORDER,
         Self::FENCED_WRITES,
         Self::FENCED_READS,
         Self::OWN_LEASE_ONLY,

@@ -118,7 +118,7 @@ fn writes_in_order<S>(
     let tick = state.tick;
     if let Some(last) = state.written.filter(|last| last.token != token) {
         seen.met(Condition::LedAfterAnother);
-        ensure(last.token < token, PropertyName::FENCED_WRITES, || {
+        ensure(last.token < token, PropertyName::LEADS_IN_ORDER, || {
             format!("n{index} leads under token {token}, after {} has led", last.token)
         })?;
         let gap = u64::from(tick - last.checked) * TICK;

@@ -58,7 +58,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             to: "map_or(above, |_| above)",
         }],
         shows: Shows::Model,
-        caught_by: &["token-monotonic"],
+        caught_by: &["token-monotonic", "leads-in-order"],
     },
     Mutant {
         name: "leader-granted-unwatched",
