@@ -7,10 +7,13 @@ The proof knows nothing else of the state machine, so a machine is proved with t
      a mark that was newly released, a loss and a suspended machine begin it anew;
   4. a release is sent only once the work has drained;
   5. no claim after one has passed;
-  6. only its own tenure is renewed.
+  6. only its own tenure is renewed;
+  7. an acquire leaves under a new holder id once the claim of the first one under the old id would be over.
 """
 
 from logic import And, If, Not, Or, Row, most
+
+NEXT_ID = 100  # from one holder id of a candidate to its next
 
 PLANTS = {
     "no-drift": "a claim lasts for the whole TTL",
@@ -31,6 +34,8 @@ PLANTS = {
     "reserve-from-before": "a mark that was newly released is watched from before",
     "resume-keeps-marks": "a suspended machine keeps its watch of a mark",
     "resume-keeps-past": "a suspended machine keeps its watch of the past",
+    "id-kept": "a campaign keeps its holder id",
+    "id-young-if-answered": "an answer to an acquire makes the holder id young again",
 }
 
 
@@ -79,3 +84,15 @@ def may_tell_loss(me, now, longest, planted=""):
     """Watched out: by the candidate itself, since it was told, whatever others have watched."""
     waited = True if planted == "lost-at-once" else now >= me.lost_at + most(me.quarantine, longest)
     return And(me.loses, waited)
+
+
+def asks(me, now, validity, planted=""):
+    """The holder id that an acquire leaves under, and its age: it counts from the first acquire, answered or not."""
+    late = False if planted == "id-kept" else And(me.asked, now >= me.asked_at + validity)
+    begins = Or(Not(me.asked), late)
+    return dict(id=If(late, me.id + NEXT_ID, me.id), asked=True, asked_at=If(begins, now, me.asked_at))
+
+
+def answered(me, planted=""):
+    """The age of the holder id after an answer to an acquire that was not granted."""
+    return dict(asked=And(me.asked, planted != "id-young-if-answered"))

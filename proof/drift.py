@@ -21,6 +21,8 @@ def lemmas(planted=""):
     return {
         "a claim and its work end in time": ([SLOW, valid >= 0, shown < valid + margin], t < live),
         "a claim ends a margin earlier": ([SLOW, valid >= 0, shown < valid], t < live - margin / (1 - rho)),
+        # G3: of the first acquire under a holder id, another may leave for as long, and its answer count for as long again.
+        "what one holder id is granted ends within two watches": ([SLOW, valid >= 0, shown < 2 * valid], t < 2 * live),
         "a watch takes as long": ([FAST, shown >= ttl], t >= ttl / (1 + rho)),
         "a quarantine covers D": ([FAST, needed >= ttl + D * (1 + rho), shown >= needed], t >= ttl / (1 + rho) + D),
         # The same with formulas that others use: what must not be provable.

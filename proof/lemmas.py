@@ -97,9 +97,19 @@ def lemmas(planted=""):
         "a grant needs the mark, or a lease given back": Implies(answer.new, Or(
             Not(rec.exists), rec.released, And(mark, q.watches))),
     }  # fmt: skip
+    found["G3 a holder id asks no longer than its first claim lasts"] = ages(planted)
     found["a reservation is watched from the release on"] = reserved(planted)
     found["a watch begins when its mark or stamp is first told"] = begins(planted)
     return {name: (POSSIBLE, goal) for name, goal in found.items()}
+
+
+def ages(planted):
+    """The age of a holder id counts from its first acquire, whatever was answered."""
+    me, now, validity = Row(id=Int("m_id"), asked=Bool("m_asked"), asked_at=Real("m_asked_at")), Real("now"), Real("V")
+    after, told = Row(**candidate.asks(me, now, validity, planted)), Row(**candidate.answered(me, planted))
+    kept = And(after.id == me.id, after.asked_at == me.asked_at, now < me.asked_at + validity)
+    return And(after.asked, Or(after.asked_at == now, kept), told.asked == me.asked,
+               Implies(And(me.asked, after.id == me.id), kept))  # fmt: skip
 
 
 def reserved(planted):

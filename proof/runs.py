@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from candidate import NEXT_ID
 from logic import Row
 from world import (
     ACQUIRE,
@@ -60,7 +61,7 @@ class Run:
         for number, (choice, state) in enumerate(zip(self.choices, self.states[1:]), 1):
             rec, past = state.rec, state.past
             clocks = " ".join(f"{float(one.clock):6.2f}" for one in self.world.people(state))
-            kept = f"c{rec.holder - 1} number {rec.number} token {rec.token}" if rec.exists else "no record"
+            kept = f"c{(rec.holder - 1) % NEXT_ID} number {rec.number} token {rec.token}" if rec.exists else "no record"
             kept += " given back" * (rec.exists and rec.released)
             yield (
                 f"{number:3} t={float(state.true):6.2f} clocks {clocks} | {told(choice, self.messages):48} | {kept}, "
@@ -94,7 +95,7 @@ def told(choice, messages):
 
 def asked(run):
     """c0 was told a stamp, has watched it, and has asked for the lease; nobody leads."""
-    run.do(ACQUIRE, who=0, number=1)
+    run.do(LOOK, who=0, number=1)
     run.do(STORE, ref=1, first=True)
     run.do(DELIVER, who=0, ref=2)
     run.do(ACQUIRE, who=0, number=2, knows=True, dt=Fraction(10))
@@ -157,7 +158,7 @@ def granted_unknown(run):
 
 def told_early(run):
     """c1 was told the stamp before c0 led."""
-    run.do(ACQUIRE, who=0, number=1)
+    run.do(LOOK, who=0, number=1)
     run.do(STORE, ref=1, first=True)
     run.do(DELIVER, who=0, ref=2)
     sees(run, who=1)
@@ -168,7 +169,7 @@ def told_early(run):
 def asked_early(run):
     """c1 looks before c0 leads, and its request is still under way."""
     run.do(LOOK, who=1, number=1)
-    run.do(ACQUIRE, who=0, number=1)
+    run.do(LOOK, who=0, number=1)
     run.do(STORE, ref=2, first=True)
     run.do(DELIVER, who=0, ref=3)
     run.do(ACQUIRE, who=0, number=2, knows=True, dt=Fraction(10))
@@ -177,7 +178,7 @@ def asked_early(run):
 
 def answered_early(run):
     """c1 looked before c0 led, and that answer is still under way when a later one tells it so."""
-    run.do(ACQUIRE, who=0, number=1)
+    run.do(LOOK, who=0, number=1)
     run.do(STORE, ref=1, first=True)
     run.do(DELIVER, who=0, ref=2)
     run.do(LOOK, who=1, number=1)
@@ -234,3 +235,34 @@ def lost_quietly(run):
     run.do(ACQUIRE, who=1, number=2)
     run.do(STORE, ref=len(run.choices))
     run.do(DELIVER, who=1, ref=len(run.choices))
+
+
+def restored(run, who, ref):
+    """Another server has the data from after that step."""
+    run.do(LOSS, back=ref)
+    run.do(LOOK, who=who, number=run.world.people(run.state)[who].num + 1)
+    run.do(STORE, ref=len(run.choices), first=True)
+
+
+def restored_to_a_lost_grant(run):
+    """The answer to c0's grant was lost; c1 has led since; another server has c0's record, and c0 asks it."""
+    granted_unknown(run)
+    run.do(ACQUIRE, who=1, number=2, watches=True, dt=Fraction(13))
+    leads(run, who=1)
+    restored(run, who=0, ref=5)
+
+
+def restored_to_a_late_duplicate(run):
+    """The same of c1, whose answered acquire was carried out a second time after c0 gave the lease back."""
+    led(run)
+    run.do(ACQUIRE, who=1, number=2)
+    run.do(STORE, ref=len(run.choices))
+    run.do(DELIVER, who=1, ref=len(run.choices))
+    asked = len(run.choices) - 2
+    gives_back(run, who=0)
+    run.do(STORE, ref=asked)
+    granted = len(run.choices)
+    sees(run, who=2, first=True)
+    run.do(ACQUIRE, who=2, number=2, watches=True, dt=Fraction(13))
+    leads(run, who=2)
+    restored(run, who=1, ref=granted)

@@ -24,7 +24,7 @@ from world import (
     WANT,  # fmt: skip
 )
 
-UNITS = 40_000_000  # of the work of z3 for each search; not seconds, which would depend on the machine
+UNITS = 80_000_000  # of the work of z3 for each search; not seconds, which would depend on the machine
 ANY = "any promise is broken"
 BASIC = (ACQUIRE, STORE, DELIVER)
 
@@ -83,6 +83,9 @@ PLANTED = {
     "reserve-from-before": Case(runs.led, 8, DRAIN, RELEASE, LOOK, comes_to="a reservation is broken", **three),
     "resume-keeps-marks": Case(runs.led, 4, SUSPEND),
     "resume-keeps-past": Case(runs.replaced, 4, SUSPEND, **three),
+    "id-kept": Case(runs.restored_to_a_lost_grant, 4, comes_to="a tenure begins below another"),
+    "id-young-if-answered": Case(runs.restored_to_a_late_duplicate, 4, comes_to="a tenure begins below another",
+                                 **three),
     # Beyond the assumptions
     "old-server-grants": Case(runs.led, 7, RENEW, LOSS, OLD),
 }  # fmt: skip
@@ -100,6 +103,10 @@ NONE = {
     "requests only": Case(runs.led, 7, LOOK, RENEW, DRAIN, RELEASE, PURGE, comes_to=ANY),
     # A token may fall after a loss: here, the store's wall clock tells nothing.
     "with losses": Case(runs.led, 6, LOSS, FLUSH, SUSPEND, **three),
+    "after a store was restored to a lost grant": Case(runs.restored_to_a_lost_grant, 5, LOOK,
+                                                       comes_to="a tenure begins below another"),
+    "after a store was restored to a late duplicate's grant": Case(runs.restored_to_a_late_duplicate, 5, LOOK,
+                                                                   comes_to="a tenure begins below another", **three),
 }
 
 

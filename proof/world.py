@@ -3,7 +3,7 @@
 A run is a list of choices. `step` says whether a choice is allowed, and what follows. The search leaves the choices
 to z3; a run that it finds is then carried out with plain values by the same program.
 
-Each candidate here is one campaign (one holder id). Any request may be carried out late, twice or never, and any answer
+Each candidate here is one campaign, with one holder id after the other. Any request may be carried out late, twice or never, and any answer
 delivered so. A candidate counts an answer only for the request in flight.
 """
 
@@ -29,7 +29,7 @@ RECORD = Row(exists=False, token=0, holder=0, number=0, released=True, reserved=
              reserve=Fraction(0), ttl=Fraction(0), quarantine=Fraction(0), wanted=NOBODY, asked=NOBODY,
              defer=0)  # fmt: skip
 PAST = Row(exists=False, identity=0, stamp=0, watched=Fraction(0), longest=Fraction(0), purged=0)
-MESSAGE = Row(kind=NOTHING, who=0, key=0, num=0, x=Fraction(0), token=0, seen=0, watches=False, mark_holder=0,
+MESSAGE = Row(kind=NOTHING, who=0, holder=0, key=0, num=0, x=Fraction(0), token=0, seen=0, watches=False, mark_holder=0,
               mark_number=0, mark_released=False, knows=False, stamp=0, watched=Fraction(0), loses=False, lost=0,
               name=0, new=False, last=0, rec=RECORD, tells=False, past=PAST)  # fmt: skip
 
@@ -41,15 +41,15 @@ def person(index, settings):
     nothing = Fraction(0)
     mark = Row(begun=False, holder=0, number=0, released=False, since=nothing, need=nothing, purge=nothing)
     past = Row(begun=False, stamp=0, since=nothing, need=nothing)
-    return Row(id=index + 1, name=index + 2, key=key, ttl=ttl, quarantine=quarantine, clock=nothing, num=0, open=False,
-               seen=0, loses=False, lost=0, lost_at=nothing, longest=nothing, mark=mark, past=past, has=False, token=0,
+    return Row(id=index + 1, asked=False, asked_at=nothing, asking=False, name=index + 2, key=key, ttl=ttl,
+               quarantine=quarantine, clock=nothing, num=0, open=False, seen=0, loses=False, lost=0, lost_at=nothing, longest=nothing, mark=mark, past=past, has=False, token=0,
                base=nothing, drained=False)  # fmt: skip
 
 
 def beginning(settings):
     people = [person(index, settings) for index in range(settings.get("candidates", 2))]
     return Row(true=Fraction(0), identity=1, rec=RECORD, past=PAST, **{f"c{i}": one for i, one in enumerate(people)},
-               high=0, silent=-1, released_at=Fraction(0), fell=False, twice=False, foreign=False,
+               high=0, led=0, silent=-1, released_at=Fraction(0), fell=False, below=False, twice=False, foreign=False,
                early=False)  # fmt: skip
 
 
@@ -132,10 +132,10 @@ class World:
     def send(self, act, state, choice, me):
         now, planted = me.clock, self.planted
         number = choice.number
-        message = MESSAGE.but(kind=act, who=choice.who, key=me.key, num=number, x=now, seen=me.seen, name=me.name)
+        message = MESSAGE.but(kind=act, who=choice.who, holder=me.id, key=me.key, num=number, x=now, seen=me.seen, name=me.name)
         waits = And(Not(me.has), Not(me.drained))
         counted = number >= 1 if planted == "numbers-start-over" else number > me.num
-        sent = me.but(num=number, open=True)
+        sent = me.but(num=number, open=True, asking=act == ACQUIRE)
         if act == RELEASE:
             work = True if planted == "release-before-drained" else me.drained
             message = message.but(token=me.token, name=choice.name)
@@ -156,7 +156,8 @@ class World:
             fine = And(fine, waits, Implies(choice.watches, watched), Implies(choice.loses, lost))
             message = message.but(watches=choice.watches, mark_holder=mark.holder, mark_number=mark.number,
                                   mark_released=mark.released, loses=choice.loses, lost=me.lost)  # fmt: skip
-            return fine, self.with_me(state, choice, sent), message
+            sent = sent.but(**candidate.asks(me, now, self.validity(me), planted))
+            return fine, self.with_me(state, choice, sent), message.but(holder=sent.id)
         if act == ASK:
             return And(waits, counted, me.seen > 0), self.with_me(state, choice, sent), message.but(token=me.seen)
         if act == WANT:
@@ -175,9 +176,9 @@ class World:
         sender = pick(self.people(state), message.who)
         here = message.key == 0
         rec = If(here, state.rec, RECORD)
-        fresh = 1000 * sender.id + message.num if self.planted == "stamp-repeats" else choice.fresh
+        fresh = 1000 * message.holder + message.num if self.planted == "stamp-repeats" else choice.fresh
         server = Row(identity=state.identity, fresh=fresh, wall=0)
-        q = Row(first=choice.first, trusts=False, forever=0, holder=sender.id, number=message.num, name=message.name,
+        q = Row(first=choice.first, trusts=False, forever=0, holder=message.holder, number=message.num, name=message.name,
                 token=message.token, seen=message.seen, watches=message.watches, mark_holder=message.mark_holder,
                 mark_number=message.mark_number, knows=message.knows, stamp=message.stamp, watched=message.watched,
                 loses=message.loses, lost=message.lost, ttl=sender.ttl, quarantine=sender.quarantine, defer=0,
@@ -257,9 +258,13 @@ class World:
                          base=If(me.has, most(me.base, base), base))  # fmt: skip
         seen = candidate.learns(me, message.last, now)
         mark = candidate.sees(me.mark, message.rec, from_mark, me, planted)
-        waiting = me.but(open=False, mark=mark, past=past, longest=message.past.longest, **seen)
+        age = {name: If(me.asking, value, getattr(me, name)) for name, value in candidate.answered(me, planted).items()}
+        waiting = me.but(open=False, mark=mark, past=past, longest=message.past.longest, **seen, **age)
         granted, told = message.kind == GRANTED, message.kind == TOLD
         fine = And(current, Or(granted, And(told, Not(me.has))), Implies(granted, claims))
+        begins = And(granted, Not(me.has), me.key == 0, self.leads(leading))
+        below = Or(state.below, And(begins, message.token < state.led))
+        state = state.but(below=below, led=If(begins, most(state.led, message.token), state.led))
         return fine, self.with_me(state, choice, If(granted, leading, waiting)), MESSAGE
 
     # What must not happen
@@ -268,7 +273,7 @@ class World:
         """Each promise that this state breaks, or may break."""
         pairs = [(one, other) for one in self.people(state) for other in self.people(state) if one is not other]
         ours = [And(one.key == 0, other.key == 0, self.leads(one), self.works(other)) for one, other in pairs]
-        return {"two lead": Or(*ours), "a token falls": state.fell, "a late duplicate is granted": state.twice,
+        return {"two lead": Or(*ours), "a token falls": state.fell, "a tenure begins below another": state.below, "a late duplicate is granted": state.twice,
                 "a wish for one tenure reaches another": state.foreign,
                 "a reservation is broken": state.early}  # fmt: skip
 
