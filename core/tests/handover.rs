@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::contract::{Moment, Past, Record, apply};
 use tenure_core::{
-    Candidate, Config, Event, Input, Instant, NameId, Output, Reply, Request, Seed, Stamp,
+    Candidate, Config, Event, Input, Instant, NameId, Output, Reply, Request, Seed, Stage, Stamp,
     StepDownReason, Token, Wish,
 };
 
@@ -21,6 +21,8 @@ struct World {
     candidates: Vec<Candidate>,
     /// Work goes on after the end of its claim.
     works_on: bool,
+    /// Whose requests are lost.
+    cut_off: Option<usize>,
     /// Who has taken part, when, and which requests were sent.
     events: Vec<(Instant, usize, Event)>,
     requests: Vec<(Instant, usize, Request)>,
@@ -42,6 +44,7 @@ impl World {
             past: None,
             trusts_empty: true,
             works_on: false,
+            cut_off: None,
             candidates: defers.iter().enumerate().map(candidate).collect(),
             events: Vec::new(),
             requests: Vec::new(),
@@ -91,6 +94,9 @@ impl World {
                 }
                 Output::Send { id, request, .. } => {
                     self.requests.push((self.now, place, request));
+                    if self.cut_off == Some(place) {
+                        continue;
+                    }
                     let result = Ok(self.ask(request));
                     self.input(place, Input::Reply { id, result });
                 }
@@ -275,6 +281,27 @@ fn a_resignation_after_an_ask_keeps_the_lease_for_the_one_that_asked() {
         }
         assert_eq!(world.leader(), Some(2), "{:?}", world.events);
     }
+}
+
+/// The store may learn of it late: nobody else could lead meanwhile.
+#[test]
+fn a_lease_that_is_given_back_after_an_outage_is_kept_for_the_one_that_asked() {
+    let mut world = World::led(&[NOTHING; 4]);
+    world.works_on = true;
+    world.wish(Wish::Name(name(2)));
+    world.hint_all();
+    world.runs_until(|world| world.leader() != Some(0));
+    world.cut_off = Some(0);
+    world.input(0, Input::Drained);
+    world.runs_until(|world| world.candidates[0].stage() != Stage::Ending);
+    assert_eq!(world.leader(), None);
+    world.cut_off = None;
+    world.works_on = false;
+    world.runs_until(|world| world.record.is_some_and(|record| record.released));
+    for place in [1, 3, 0, 2] {
+        world.input(place, Input::Hint);
+    }
+    assert_eq!(world.leader(), Some(2), "{:?}", world.events);
 }
 
 /// Others go first when the lease was given back, or its leader has crashed; a handover does not

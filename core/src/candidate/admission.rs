@@ -15,8 +15,8 @@ use crate::time::Instant;
 
 impl Candidate {
     pub(super) fn admitted(&mut self) {
-        if let Some(Unwanted { tenure, .. }) = self.unwanted.take_if(|one| one.is_kept) {
-            self.send(Asked::Release(tenure), 0, Instant::FAR_FUTURE);
+        if let Some(Unwanted { tenure, kept_for, .. }) = self.unwanted.take_if(|one| one.is_kept) {
+            self.send(Asked::Release(tenure, kept_for), 0, Instant::FAR_FUTURE);
             return;
         }
         match self.phase {
@@ -24,7 +24,8 @@ impl Candidate {
             Phase::Leading(lease)
             | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => self.renew(lease),
             Phase::Releasing(end @ Releasing { attempt: Attempt::Pending { failures }, .. }) => {
-                let flight = self.send(Asked::Release(end.tenure), failures, end.until);
+                let asked = Asked::Release(end.tenure, end.kept_for);
+                let flight = self.send(asked, failures, end.until);
                 let attempt = Attempt::InFlight(flight);
                 self.phase = Phase::Releasing(Releasing { attempt, ..end });
             }
@@ -89,8 +90,10 @@ impl Candidate {
             Asked::Renew(Tenure { holder, token }) => {
                 Request::Renew { holder, token, number: id, stamp }
             }
-            Asked::Release(Tenure { holder, token }) => {
-                Request::Release { holder, token, reservation: self.reservation() }
+            Asked::Release(Tenure { holder, token }, kept_for) => {
+                let reserve = self.config.reserve();
+                let reservation = kept_for.map(|name| Reservation { name, reserve });
+                Request::Release { holder, token, reservation }
             }
         }
     }
@@ -98,12 +101,6 @@ impl Candidate {
     /// What it says of itself if it is wished for.
     pub(super) const fn asked(&self) -> ByName {
         ByName { name: self.name, defer: self.config.defer() }
-    }
-
-    /// For whom the lease is given back.
-    fn reservation(&self) -> Option<Reservation> {
-        let Phase::Releasing(Releasing { kept_for, .. }) = self.phase else { return None };
-        kept_for.map(|name| Reservation { name, reserve: self.config.reserve() })
     }
 
     fn acquire(&self, number: RequestId) -> Acquire {

@@ -332,7 +332,7 @@ impl Candidate {
                 if let Some(Abandoned { holder, .. }) = abandoned {
                     self.seen = self.seen.max(Some(token));
                     let tenure = Tenure { holder, token };
-                    self.unwanted = Some(Unwanted { tenure, is_kept: true });
+                    self.unwanted = Some(Unwanted { tenure, kept_for: None, is_kept: true });
                 }
             }
             Ok(Reply::Released) => self.hint(),

@@ -72,6 +72,8 @@ struct Abandoned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Unwanted {
     tenure: Tenure,
+    /// The candidate that the lease is given back for.
+    kept_for: Option<NameId>,
     /// Whether the store has it: then it is released.
     is_kept: bool,
 }

@@ -2,7 +2,7 @@
 
 use super::phase::Tenure;
 use crate::alphabet::Event;
-use crate::id::{RequestId, Token};
+use crate::id::{NameId, RequestId, Token};
 use crate::time::Instant;
 
 /// The most events that one input can cause; a push beyond it panics, which the property tests
@@ -35,7 +35,7 @@ pub(super) enum Asked {
     Look,
     Ask(Token),
     Renew(Tenure),
-    Release(Tenure),
+    Release(Tenure, Option<NameId>),
 }
 
 impl Outbox {

@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use tenure_core::Wish;
 
 use super::Candidate;
-use crate::logging::LIFE;
-use crate::shared::{Command, Shared, Standing, StopError};
+use crate::logging::{self, LIFE};
+use crate::shared::{Command, Shared, Standing, State, StopError};
 use crate::store::{LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{Event, Instant, StepDownReason, Token};
 
@@ -34,7 +34,13 @@ pub enum HandOverError {
         /// Why.
         reason: StepDownReason,
     },
-    /// This candidate leads no more, and the lease was not given back in time.
+    /// This candidate leads no more, and the store has not confirmed that it has the lease back:
+    /// any candidate may lead next, this one too.
+    #[error(
+        "the candidate leads no more, but the store has not confirmed that it has the lease back"
+    )]
+    NotGivenBack,
+    /// This candidate leads no more, and its driver ended or its work went on meanwhile.
     #[error(transparent)]
     Stop(#[from] StopError),
     /// It is not known whether the store has noted who should lead. If it has, the one that is
@@ -46,9 +52,9 @@ pub enum HandOverError {
 impl Candidate {
     /// Hands over to a candidate of the name `to`, or to any other one: as soon as such a candidate
     /// asks for the lead, this one stops leading, gives the lease back for it once its work has
-    /// ended, and campaigns again. Completes when the lease was given back, or the store has not
-    /// answered that for two request timeouts: the lease is then given back once it answers, or ends
-    /// by itself, and any candidate may lead next.
+    /// ended, and campaigns again. Completes when the lease was given back. If the store has not
+    /// confirmed that within two request timeouts, this is an error: the lease is given back once
+    /// the store answers, or ends by itself.
     ///
     /// Nobody is left without a leader for a name that is wrong: this candidate leads until one
     /// that is meant has asked. Candidates learn who should lead when they look: at each of the
@@ -95,7 +101,7 @@ impl Candidate {
                 None => return Err(HandOverError::NotLeading),
             },
             () = shared.runtime.sleep_until(until) => {
-                tracing::warn!(
+                logging::warn!(
                     target: LIFE, key = ?shared.key, %token, to, ?within,
                     "the candidate that should lead has not asked for it: the lead is not handed over"
                 );
@@ -105,27 +111,29 @@ impl Candidate {
                 return Err(HandOverError::NobodyAsked { within });
             }
         }
-        Ok(shared.given_back(token).await?)
+        shared.given_back(token).await
     }
 }
 
 impl Shared {
     /// Waits until a tenure's lease was given back, or can't be.
-    async fn given_back(&self, ended: Token) -> Result<(), StopError> {
-        let is_over = |standing| match standing {
-            Standing::Leading(tenure) => (tenure.token() != ended).then_some(Ok(())),
+    async fn given_back(&self, ended: Token) -> Result<(), HandOverError> {
+        let is_over = |state: State| match state.standing {
+            _ if state.given_back == Some(ended) => Some(Ok(())),
+            Standing::Leading(tenure) if tenure.token() == ended => None,
             Standing::Ending => None,
-            Standing::Campaigning(_)
+            Standing::Leading(_)
+            | Standing::Campaigning(_)
             | Standing::Watching(_)
             | Standing::HoldingOff
-            | Standing::Stopped => Some(Ok(())),
-            Standing::Abandoned => Some(Err(StopError::DriverGone)),
+            | Standing::Stopped => Some(Err(HandOverError::NotGivenBack)),
+            Standing::Abandoned => Some(Err(StopError::DriverGone.into())),
         };
         let bound = self.runtime.now() + self.settings.chosen.longest_stop;
         tokio::select! {
             biased;
-            given_back = self.standing.wait_for(is_over) => given_back,
-            () = self.runtime.sleep_until(bound) => Err(StopError::StillRunning),
+            given_back = self.standing.wait_for_state(is_over) => given_back,
+            () = self.runtime.sleep_until(bound) => Err(StopError::StillRunning.into()),
         }
     }
 

@@ -10,19 +10,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{Candidate as Machine, Claim, Input, Output, Pending};
+use tenure_core::{
+    Candidate as Machine, Claim, Input, Output, Pending, Reply as MachineReply,
+    Request as MachineRequest, RequestId,
+};
 use tokio::sync::mpsc;
 
 use super::admission::{Lane, Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
 use super::{CallResult, World, given_up};
-use crate::Instant;
-use crate::logging::{LIFE, REQUEST};
+use crate::logging::{self, LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
 use crate::shared::{ElectionId, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
+use crate::{Instant, Token};
 use describe::Describing;
 pub(super) use describe::Description;
 use standing::Answer;
@@ -36,6 +39,8 @@ pub(super) struct Election {
     /// When that tenure began.
     elected_at: Instant,
     calls: Calls,
+    /// The request that gives a tenure's lease back.
+    release: Option<(RequestId, Token)>,
     /// That of stuck ones if its last request was not answered, while the store answered later
     /// ones.
     lane: Lane,
@@ -93,6 +98,7 @@ impl Election {
             tenure: None,
             elected_at: Instant::ORIGIN,
             calls: Calls::default(),
+            release: None,
             lane: Lane::Usual,
             renewal: Renewal::WhenDue,
             alarm: None,
@@ -116,7 +122,7 @@ impl Election {
         if self.machine.claim(now).is_none() {
             return;
         }
-        tracing::warn!(
+        logging::warn!(
             target: LIFE, key = ?self.shared.key, token = %tenure.token(), led = ?now.since(self.elected_at),
             "the driver was dropped under a current tenure: the lease ends by itself"
         );
@@ -168,6 +174,12 @@ impl Election {
     fn step(&mut self, world: &mut World, input: Input) {
         let now = world.runtime.now();
         self.renewal.time_is(now);
+        if let Input::Reply { id, result: Ok(MachineReply::Released | MachineReply::NotHeld) } =
+            input
+            && let Some((_, token)) = self.release.take_if(|(release, _)| *release == id)
+        {
+            self.shared.standing.given_back(token);
+        }
         self.machine.handle(now, input);
         if let Input::Admitted = input {
             self.renewal = Renewal::WhenDue;
@@ -175,6 +187,9 @@ impl Election {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send { id, request, give_up_at } => {
+                    if let MachineRequest::Release { token, .. } = request {
+                        self.release = Some((id, token));
+                    }
                     let request = Request::of_machine(request, || self.shared.profile());
                     let (election, key) = (self.shared.id, self.shared.key.clone());
                     let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
@@ -269,7 +284,7 @@ impl Election {
             Ok(answer) => {
                 self.lane = Lane::Usual;
                 let key = &self.shared.key;
-                tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
+                logging::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
                 let reply = answer.to_contract();
                 if reply.is_some() {
                     self.answered(answer, now);
@@ -288,7 +303,7 @@ impl Election {
     }
 
     fn failed(&mut self, world: &mut World, now: Instant, request: &str, error: StoreError) {
-        tracing::debug!(target: REQUEST, key = ?self.shared.key, request, %error, "failed");
+        logging::debug!(target: REQUEST, key = ?self.shared.key, request, %error, "failed");
         self.describing.may_be_lost();
         world.outage.lasts(now, &error);
         if self.shared.callbacks.has_error_callbacks() {

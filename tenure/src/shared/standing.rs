@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::Mark;
 use tokio::sync::Notify;
 
-use crate::Instant;
 use crate::store::{Incumbent, StoreError};
 use crate::tenure::Tenure;
+use crate::{Instant, Token};
 
 /// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock
 /// decides.
@@ -62,6 +62,8 @@ pub(crate) struct State {
     /// When the candidate came to stand there.
     pub(crate) since: Instant,
     pub(crate) store: StoreState,
+    /// The last tenure whose release the store has confirmed.
+    pub(crate) given_back: Option<Token>,
     /// A handle has asked the candidate to stop.
     pub(crate) is_stopping: bool,
 }
@@ -94,6 +96,7 @@ impl Announced {
             standing: Standing::Campaigning(None),
             since: now,
             store: StoreState::NotAnswered,
+            given_back: None,
             is_stopping: false,
         };
         Self { state: Mutex::new(state), changed: Notify::new() }
@@ -126,6 +129,11 @@ impl Announced {
         if has_changed {
             self.changed.notify_waiters();
         }
+    }
+
+    /// The next standing tells those who wait.
+    pub(crate) fn given_back(&self, tenure: Token) {
+        self.lock().given_back = Some(tenure);
     }
 
     pub(crate) fn stopping(&self) {

@@ -158,6 +158,21 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
     drop(tenure);
 }
 
+/// The store may still have the lease, so this candidate may lead next.
+#[tokio::test]
+async fn a_release_that_is_not_confirmed_is_no_handover() {
+    let remote = Remote::default();
+    let one = join(&remote, "one", waited_for());
+    soon(one.elected()).await.unwrap();
+    let _two = join(&remote, "two", waited_for());
+    let last = one.run_if_leader(async |tenure| {
+        tenure.ended().await;
+        remote.cut();
+    });
+    let (handed_over, _) = soon(async { tokio::join!(one.hand_over(Some("two")), last) }).await;
+    assert!(matches!(handed_over, Err(HandOverError::NotGivenBack)), "{handed_over:?}");
+}
+
 /// A tenure that ends meanwhile was not handed over, and the wish ends with it: the next one keeps
 /// the lead.
 #[tokio::test]

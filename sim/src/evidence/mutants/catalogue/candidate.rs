@@ -287,7 +287,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant of an abandoned campaign is not handed back",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "self.unwanted = Some(Unwanted { tenure, is_kept: true });",
+            from: "self.unwanted = Some(Unwanted { tenure, kept_for: None, is_kept: true });",
             to: "let _ = tenure;",
         }],
         shows: Shows::Model,
