@@ -29,6 +29,7 @@ PLANTS = {
     "quarantine-below-ttl": "the quarantine is shorter than another's TTL, and nothing remembers that TTL",
     "release-before-drained": "a release is sent while work drains",
     "lost-at-once": "a loss is told before the candidate has watched since",
+    "lost-by-quarantine-alone": "a loss is watched for the candidate's quarantine, not for the longest TTL of the past",
     "lost-by-older-answer": "a loss is taken from an answer to an earlier request",
     "lost-by-stale-look": "looks are answered by a replica that is behind",
     "reserve-from-before": "a mark that was newly released is watched from before",
@@ -82,7 +83,8 @@ def learns(me, last, now):
 
 def may_tell_loss(me, now, longest, planted=""):
     """Watched out: by the candidate itself, since it was told, whatever others have watched."""
-    waited = True if planted == "lost-at-once" else now >= me.lost_at + most(me.quarantine, longest)
+    need = me.quarantine if planted == "lost-by-quarantine-alone" else most(me.quarantine, longest)
+    waited = True if planted == "lost-at-once" else now >= me.lost_at + need
     return And(me.loses, waited)
 
 

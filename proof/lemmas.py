@@ -100,6 +100,7 @@ def lemmas(planted=""):
     found["G3 a holder id asks no longer than its first claim lasts"] = ages(planted)
     found["a reservation is watched from the release on"] = reserved(planted)
     found["a watch begins when its mark or stamp is first told"] = begins(planted)
+    found["a loss is told once it was watched for the quarantine and the longest TTL"] = losses(planted)
     return {name: (POSSIBLE, goal) for name, goal in found.items()}
 
 
@@ -121,6 +122,14 @@ def reserved(planted):
     kept = And(rec.exists, rec.released, rec.reserved, rec.reserved_for != me.name)
     return Implies(And(kept, came <= now, Implies(follows, watch.since >= came)),
                    And(after.since >= came, after.need >= rec.reserve))  # fmt: skip
+
+
+def losses(planted):
+    """The induction counts on the quarantine; a past that remembers a longer TTL covers one that is too short."""
+    me = Row(loses=Bool("m_loses"), lost_at=Real("m_lost_at"), quarantine=q.quarantine)
+    now, longest = Real("now"), Real("L")
+    watched = And(now >= me.lost_at + me.quarantine, now >= me.lost_at + longest)
+    return Implies(candidate.may_tell_loss(me, now, longest, planted), And(me.loses, watched))
 
 
 def begins(planted):

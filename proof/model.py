@@ -1,5 +1,7 @@
 """The model of the induction: any number of candidates, requests, repetitions and losses, one key under a shared past.
 
+What it lets candidates do is no less than what candidate.py lets them: the lemmas on watches and losses say so.
+
 True time only. Rates of clocks enter by the lemmas of drift.py, in these units: a TTL, a quarantine and a time watched
 are divided by 1 + rho. So a claim by request n of candidate c, and work that drains after it, is over A(c) after the
 request was sent, and a candidate that has watched for u has begun at least u before.

@@ -78,6 +78,7 @@ PLANTED = {
                                  design=dict(quarantines=[10, 10, 10]), **three),
     "release-before-drained": Case(runs.led, 5, RELEASE),
     "lost-at-once": Case(runs.lost, 5, keys=[0, 0, 1], **three),
+    "lost-by-quarantine-alone": Case(runs.lost, 5, keys=[0, 0, 1], ttls=[10, 5, 10], quarantines=[10, 5, 10], **three),
     "lost-by-older-answer": Case(runs.answered_early, 8, RENEW, SILENT),
     "lost-by-stale-look": Case(runs.looked_stale, 7, RENEW, SILENT),
     "reserve-from-before": Case(runs.led, 8, DRAIN, RELEASE, LOOK, comes_to="a reservation is broken", **three),
