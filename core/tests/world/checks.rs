@@ -3,24 +3,26 @@
 use std::time::Duration;
 
 use super::World;
-use super::node::{Node, Tenure};
+use super::node::Tenure;
 
 impl World {
     /// Called after each operation.
     pub(super) fn check(&mut self) {
         self.single_leader();
         for node in 0..self.nodes.len() {
-            self.nodes[node].no_resurrection(self.now);
             self.work_is_covered(node);
         }
     }
 
     /// (a) G1, and G6 where the store lost data.
     fn single_leader(&mut self) {
-        let leads = |node: &Node| node.claim(self.now).map(|claim| claim.token());
-        let leaders: Vec<_> = self.nodes.iter().filter_map(leads).collect();
-        assert!(leaders.len() <= 1, "(a) two leaders: {leaders:?}");
-        self.sights.leads |= !leaders.is_empty();
+        let mut leader = None;
+        for node in &mut self.nodes {
+            let Some(claim) = node.no_resurrection(self.now) else { continue };
+            assert!(leader.is_none(), "(a) two leaders: {leader:?}, {claim:?}");
+            leader = Some(claim);
+        }
+        self.sights.leads |= leader.is_some();
     }
 
     /// (b) G2: at a grant, the claims of all others have been over for a stop margin, and no work

@@ -63,10 +63,18 @@ impl Node {
     pub(crate) fn handle(&mut self, now: u64, input: Input) -> Vec<Output> {
         let now = self.clock.read(now);
         let mut clone = self.candidate.clone();
-        let outputs = feed(&mut self.candidate, now, input);
-        assert_eq!(outputs, feed(&mut self.twin, now, input), "(k) the same inputs, other outputs");
+        for candidate in [&mut self.candidate, &mut self.twin, &mut clone] {
+            candidate.handle(now, input);
+        }
+        let mut outputs = Vec::new();
+        loop {
+            let output = self.candidate.poll();
+            assert_eq!(output, self.twin.poll(), "(k) the same inputs, other outputs");
+            assert_eq!(output, clone.poll(), "(k) a clone behaves differently");
+            let Some(output) = output else { break };
+            outputs.push(output);
+        }
         assert_eq!(self.candidate, self.twin, "(k) the same inputs, another state");
-        assert_eq!(outputs, feed(&mut clone, now, input), "(k) a clone behaves differently");
         assert_eq!(self.candidate, clone, "(k) a clone ends up elsewhere");
         let deadline = self.candidate.deadline();
         assert!(
@@ -119,10 +127,11 @@ impl Node {
         }
     }
 
-    /// (e) A claim that has ended stays ended.
-    pub(crate) fn no_resurrection(&mut self, now: u64) {
-        let claim = self.claim(now);
-        let in_time = claim.is_none_or(|claim| self.clock.read(now) < claim.valid_until());
+    /// (e) A claim that has ended stays ended. Returns the claim, if there is one.
+    pub(crate) fn no_resurrection(&mut self, now: u64) -> Option<Claim> {
+        let now = self.clock.read(now);
+        let claim = self.candidate.claim(now);
+        let in_time = claim.is_none_or(|claim| now < claim.valid_until());
         assert!(in_time, "(e) {claim:?} outlives itself");
         match (&mut self.tenure, claim) {
             (Tenure::Elected { token, over }, Some(claim)) => {
@@ -134,6 +143,7 @@ impl Node {
                 assert_eq!(claim, None, "(e) a claim outside a tenure");
             }
         }
+        claim
     }
 }
 
@@ -155,9 +165,4 @@ fn no_send_under_work(request: Request, tenure: Tenure) {
         }
         Request::Renew { token, .. } => assert_eq!(token, under_work, "renews another tenure"),
     }
-}
-
-fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
-    candidate.handle(now, input);
-    core::iter::from_fn(|| candidate.poll()).collect()
 }

@@ -156,23 +156,32 @@ impl Hasher for WordHasher<'_> {
 
 /// A sequence of numbers, to be fingerprinted.
 pub(super) struct Encoded {
-    bytes: [u8; ROOM],
+    words: [[u8; WORD]; ROOM / WORD],
+    /// In bytes.
     len: usize,
 }
 
 /// The size of the buffer. Most sequences are shorter; in a longer one, a fingerprint replaces each
 /// full buffer.
 const ROOM: usize = 1024;
+const WORD: usize = size_of::<u64>();
 
 impl Default for Encoded {
     fn default() -> Self {
-        Self { bytes: [0; ROOM], len: 0 }
+        Self { words: [[0; WORD]; ROOM / WORD], len: 0 }
     }
 }
 
 impl Encoded {
+    /// A search does little else, and `write` takes a slice of any length.
     pub(super) fn add(&mut self, number: u64) {
-        self.write(&number.to_le_bytes());
+        let bytes = number.to_le_bytes();
+        if self.len < ROOM && self.len.is_multiple_of(WORD) {
+            self.words[self.len / WORD] = bytes;
+            self.len += WORD;
+        } else {
+            self.write(&bytes);
+        }
     }
 
     pub(super) fn add_hash(&mut self, value: &impl Hash) {
@@ -180,7 +189,7 @@ impl Encoded {
     }
 
     pub(super) fn fingerprint(&self) -> u64 {
-        xxh3_64(&self.bytes[..self.len])
+        xxh3_64(&self.words.as_flattened()[..self.len])
     }
 }
 
@@ -192,7 +201,7 @@ impl Hasher for Encoded {
             self.len = 0;
             self.add(so_far);
         }
-        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.words.as_flattened_mut()[self.len..][..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
