@@ -142,7 +142,9 @@ async fn tokens_rise_beside(store: AnyStore, purger: AnyStore) {
                 let token = granted(store, &key, last, ttl).await;
                 assert!(last < Some(token));
                 last = Some(token);
-                assert_eq!(ask(store, &key, release(1, token)).await, Reply::Released);
+                // After a pause of the machine, the lease may have been watched and deleted.
+                let released = ask(store, &key, release(1, token)).await;
+                assert!(matches!(released, Reply::Released | Reply::NotHeld), "{released:?}");
                 // Some come before their records are deleted, and some after that.
                 tokio::time::sleep(Duration::from_millis((number * 7 + round * 3) % 20)).await;
                 let known = known(store, &key).await;
