@@ -213,18 +213,18 @@ const SIM: [(&str, &[&str]); 10] = [
 /// The same for the library.
 const TENURE: [(&str, &[&str]); 20] = [
     ("settings", &[]),
-    ("runtime", &[]),
+    ("logging", &[]),
+    ("runtime", &["logging"]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
-    ("store", &["settings", "runtime", "tls"]),
-    ("logging", &["store"]),
+    ("store", &["settings", "logging", "runtime", "tls"]),
     ("signal", &["runtime", "logging"]),
     ("fence", &["settings", "store"]),
-    ("trace", &["runtime", "store", "fence"]),
+    ("trace", &["logging", "runtime", "store", "fence"]),
     ("watchdog", &["runtime"]),
-    ("tenure", &["deadline", "runtime", "store", "trace", "watchdog"]),
+    ("tenure", &["logging", "deadline", "runtime", "store", "trace", "watchdog"]),
     ("event", &["store", "tenure"]),
-    ("metrics", &["store"]),
+    ("metrics", &["logging", "store"]),
     (
         "shared",
         &[
@@ -311,9 +311,8 @@ fn only_the_runtime_touches_tokios_tasks_timers_and_sockets() {
 
 /// The log lines of some code whose target is not a stable one.
 fn lines_without_target(code: &str) -> Vec<&str> {
-    let macros =
-        ["error!(", "warn!(", "info!(", "debug!(", "trace!(", "info_span!(", "debug_span!("];
-    let calls = code.match_indices("tracing::").map(|(at, prefix)| &code[at + prefix.len()..]);
+    let macros = ["error!(", "warn!(", "info!(", "debug!("];
+    let calls = code.match_indices("logging::").map(|(at, prefix)| &code[at + prefix.len()..]);
     let logs = calls.filter_map(|call| macros.iter().find_map(|name| call.strip_prefix(name)));
     let targets = ["target: LIFE,", "target: REQUEST,", "target: \"tenure\","];
     let has_none = |fields: &&str| !targets.iter().any(|of| fields.trim_start().starts_with(of));
@@ -331,11 +330,29 @@ fn log_lines_have_stable_targets() {
         if others.iter().any(|room| path.starts_with(room)) {
             continue;
         }
-        count += code.matches("tracing::").count();
+        count += code.matches("logging::").count();
         let faults = lines_without_target(&code);
         assert!(faults.is_empty(), "{}: {:.60}", path.display(), faults[0]);
     }
-    assert!(count > 20, "{count} names of tracing");
-    assert_eq!(lines_without_target("tracing::warn!(%error, \"a\"); tracing::Span").len(), 1);
-    assert_eq!(lines_without_target("tracing::info!(\n    target: LIFE, \"a\")").len(), 0);
+    assert!(count > 20, "{count} names of the log");
+    assert_eq!(lines_without_target("logging::warn!(%error, \"a\"); logging::Span").len(), 1);
+    assert_eq!(lines_without_target("logging::info!(\n    target: LIFE, \"a\")").len(), 0);
+}
+
+/// A subscriber and a recorder are the application's, and may panic.
+#[test]
+fn the_log_and_the_recorder_are_called_at_one_guarded_place() {
+    let source = root().join("tenure/src");
+    let guarded = [("tracing", "logging.rs"), ("with_recorder", "metrics/table.rs")];
+    // All other ways to a recorder are macros.
+    let macros = ["counter!", "gauge!", "histogram!"].map(|name| (name, ""));
+    let mut count = 0;
+    for (path, code) in sources(&source) {
+        for (word, place) in guarded.into_iter().chain(macros) {
+            let has_it = code.contains(word);
+            assert!(!has_it || path == source.join(place), "{} calls {word}", path.display());
+            count += usize::from(has_it);
+        }
+    }
+    assert_eq!(count, 2);
 }

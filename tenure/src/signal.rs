@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::runtime::{Runtime as _, TokioRuntime};
 
 /// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers
@@ -28,7 +28,7 @@ pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static
                 _ = interrupt.recv() => "SIGINT",
                 _ = terminate.recv() => "SIGTERM",
             };
-            tracing::info!(target: LIFE, name, "a signal asks this process to end");
+            logging::info!(target: LIFE, name, "a signal asks this process to end");
         })
     }
     #[cfg(windows)]
@@ -36,7 +36,7 @@ pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static
         let mut interrupt = tokio::signal::windows::ctrl_c()?;
         Ok(async move {
             interrupt.recv().await;
-            tracing::info!(target: LIFE, name = "Ctrl-C", "a signal asks this process to end");
+            logging::info!(target: LIFE, name = "Ctrl-C", "a signal asks this process to end");
         })
     }
 }

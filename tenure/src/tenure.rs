@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use futures_core::stream::FusedStream;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument, Span};
 
 use crate::deadline::Deadline;
+use crate::logging::Span;
 use crate::runtime::Runtime;
 use crate::store::{Key, Message};
 use crate::trace::{Recorder, Write};
@@ -296,7 +296,7 @@ impl Tenure {
         if !self.is_current() {
             return WorkResult::Dropped;
         }
-        match self.bounded(work).instrument(self.span()).await {
+        match self.bounded(work).await {
             Some(done) if self.is_current() => WorkResult::InTime(done),
             Some(done) => WorkResult::Late(done),
             None => WorkResult::Dropped,
@@ -304,12 +304,13 @@ impl Tenure {
     }
 
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = pin!(work);
+        let work = pin!(Some(work));
+        let mut work = self.span().around(work);
         // The clock decides before each poll, not a timer: another candidate may lead by now, and
         // after a pause all wake-ups of a process come at once.
         let mut work = poll_fn(|context| {
             if self.0.drain_until.holds(|| self.0.runtime.now()) {
-                work.as_mut().poll(context).map(Some)
+                Pin::new(&mut work).poll(context).map(Some)
             } else {
                 self.cancelled().cancel();
                 Poll::Ready(None)

@@ -13,7 +13,7 @@ use super::{Candidate, Elections};
 use crate::deadline::Deadline;
 use crate::driver::Driver;
 use crate::event::Events;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::metrics::Metrics;
 use crate::runtime::NoRuntime;
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Replaced, Shared};
@@ -232,7 +232,7 @@ impl CandidateBuilder {
         }
         let explanation = config.explain();
         for promise in traits.gives_up {
-            tracing::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");
+            logging::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");
         }
         let key = Key::new(&self.key)?;
         let name = self.name.map_or_else(default_name, Arc::from);
@@ -282,7 +282,7 @@ fn join(new: Box<NewElection>, elections: &Elections) -> Result<Candidate, Start
 /// All that decides how the candidate behaves, in one line.
 fn log_settings(shared: &Shared, store: &'static str, config: &Config) {
     let explained = config.explain();
-    tracing::info!(
+    logging::info!(
         target: LIFE, key = ?shared.key, name = shared.name(), store,
         ttl = ?config.ttl(), validity = ?config.validity(), renew_interval = ?config.renew_interval(),
         request_timeout = ?config.request_timeout(), stop_margin = ?config.stop_margin(),

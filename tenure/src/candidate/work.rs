@@ -10,7 +10,7 @@ use futures_util::future::{Map, lazy};
 
 use super::{Candidate, Stopped};
 use crate::Token;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::shared::{Command, LostWork, Shared, Standing, StopError};
 use crate::tenure::{Tenure, WorkResult};
 
@@ -263,7 +263,7 @@ async fn until<T>(
             (None, stopped) => stopped.map(|()| None),
             (Some(done), Ok(())) => Ok(Some(done)),
             (Some(done), Err(error)) => {
-                tracing::warn!(target: LIFE, key = ?candidate.key(), %error, "the work is done");
+                logging::warn!(target: LIFE, key = ?candidate.key(), %error, "the work is done");
                 Ok(Some(done))
             }
         };
@@ -299,7 +299,7 @@ pub(super) async fn next_tenure(shared: &Shared, not: Option<Token>) -> Result<T
 /// Logs that the result of work is dropped. Only its type can be shown; most work has no result.
 fn warn_late<T>(candidate: &Candidate, token: Token, result: T) {
     if size_of::<T>() > 0 {
-        tracing::warn!(
+        logging::warn!(
             target: LIFE, key = ?candidate.key(), %token, dropped = std::any::type_name::<T>(),
             "work ended after its tenure: its result is dropped"
         );
@@ -308,7 +308,7 @@ fn warn_late<T>(candidate: &Candidate, token: Token, result: T) {
 }
 
 fn warn_failed_late(candidate: &Candidate, token: Token, error: &impl Display) {
-    tracing::warn!(
+    logging::warn!(
         target: LIFE, key = ?candidate.key(), %token, error = %format_args!("{error:#}"),
         "work ended with an error after its tenure"
     );
@@ -338,7 +338,7 @@ impl Offer {
         // First, since showing the error runs code of the application. A driver that is gone renews
         // nothing.
         let _ = self.shared.send(Command::WorkLost { id, token: Some(token), how });
-        tracing::warn!(
+        logging::warn!(
             target: LIFE, ?key, %token, error = %format_args!("{error:#}"),
             "the leader's work has failed: resigning, and campaigning again after the hold-off and a random time"
         );
@@ -357,7 +357,7 @@ impl Offer {
     fn goes_on_without_work<T>(&self, token: Token) {
         let known = self.shared.goes_on_under.swap(token.get(), Ordering::Relaxed);
         if known != token.get() {
-            tracing::info!(
+            logging::info!(
                 target: LIFE, key = ?self.shared.key, %token, result = std::any::type_name::<T>(),
                 "the work is done, and no other is offered: the candidate leads on"
             );

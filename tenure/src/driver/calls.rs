@@ -6,7 +6,6 @@ use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use smallvec::SmallVec;
 use tenure_core::RequestId;
-use tracing::Instrument;
 
 use super::admission::{Kind, Lane, Left};
 use super::{CallEnd, CallResult, World};
@@ -175,7 +174,7 @@ impl World {
             };
             answered.into_iter().map(result).collect::<Vec<_>>()
         };
-        let call = Abortable::new(call.instrument(span), registration);
+        let call = Abortable::new(span.instrument(call), registration);
         // The requests of an aborted call were given up before.
         let end =
             move |results: Result<_, _>| CallEnd { left, results: results.unwrap_or_default() };

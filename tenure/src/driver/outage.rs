@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::Instant;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::shared::ElectionId;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
@@ -44,10 +44,10 @@ impl Outage {
             self.is_said = false;
         }
         self.without.insert(id);
-        tracing::debug!(target: LIFE, ?key, %error, "no answer from the store");
+        logging::debug!(target: LIFE, ?key, %error, "no answer from the store");
         if !self.is_said && self.said.is_none_or(|(at, _)| now.since(at) >= APART) {
             self.says(now, error);
-            tracing::warn!(
+            logging::warn!(
                 target: LIFE, store = self.store, first = ?key, error = %error.with_causes(),
                 "the store is unavailable"
             );
@@ -65,7 +65,7 @@ impl Outage {
             return;
         }
         self.says(now, error);
-        tracing::warn!(
+        logging::warn!(
             target: LIFE, store = self.store, down = ?now.since(self.since), elections = self.without.len(),
             error = %error.with_causes(), "the store is still unavailable"
         );
@@ -78,17 +78,17 @@ impl Outage {
 
     /// The store answers that election again.
     pub(super) fn ends(&mut self, now: Instant, id: ElectionId, key: &Key) {
-        tracing::debug!(target: LIFE, ?key, "the store answers this candidate again");
+        logging::debug!(target: LIFE, ?key, "the store answers this candidate again");
         if self.without.remove(&id) && self.without.is_empty() && self.is_said {
             let down = now.since(self.since);
-            tracing::info!(target: LIFE, store = self.store, ?down, "the store answers again");
+            logging::info!(target: LIFE, store = self.store, ?down, "the store answers again");
         }
     }
 
     /// That election is over. Whether the store would have answered it again is not known.
     pub(super) fn leaves(&mut self, id: ElectionId) {
         if self.without.remove(&id) && self.without.is_empty() && self.is_said {
-            tracing::info!(
+            logging::info!(
                 target: LIFE, store = self.store, "no candidate is left that the store does not answer"
             );
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::runtime::Runtime;
 use crate::store::{AnyStore, PurgeAge, Store, StoreError, StoreErrorKind};
 
@@ -59,10 +59,10 @@ async fn once(store: &AnyStore, runtime: &Arc<dyn Runtime>, age: PurgeAge) {
     let (store, took) = (store.traits().name, runtime.now().since(began));
     match purged {
         Ok(deleted) => {
-            tracing::debug!(target: LIFE, store, deleted, ?took, "purged the records of old elections");
+            logging::debug!(target: LIFE, store, deleted, ?took, "purged the records of old elections");
         }
         Err(error) => {
-            tracing::warn!(target: LIFE, store, %error, "the records of old elections were not all purged");
+            logging::warn!(target: LIFE, store, %error, "the records of old elections were not all purged");
         }
     }
 }

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::HINTS;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 
 /// What any turn may take.
 const LEAST: usize = 10_000;
@@ -48,7 +48,7 @@ impl Turn {
     pub(super) fn was_ended(&self) -> bool {
         let was_ended = self.steps >= self.most;
         if was_ended {
-            tracing::error!(
+            logging::error!(
                 target: LIFE, steps = self.steps, most = self.most,
                 "a turn of the driver did not end by itself: please report this"
             );

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use metrics::{Key, Label, with_recorder};
+use metrics::{Key, Label};
 
-use super::table::{self, METADATA};
+use super::table::{self, METADATA, report};
+use crate::logging;
 use crate::{Instant, StepDownReason};
 
 /// How many classes a process reports. The elections of all further classes count as the class
@@ -42,7 +43,7 @@ impl Classes {
             return new;
         }
         let other = self.0.entry(OTHER.to_owned()).or_insert_with(|| {
-            tracing::warn!(
+            logging::warn!(
                 target: "tenure", first = ?name, most = MOST_CLASSES,
                 "too many classes of elections: the metrics of all further ones have the key_class `other`; \
                  Metrics::key_class can map keys to fewer"
@@ -189,11 +190,9 @@ impl Class {
             &self.contradictions,
         ];
         let labelled = self.stepped_down.iter().chain(&self.work_lost).map(|(_, key)| key);
-        with_recorder(|recorder| {
-            for key in plain.into_iter().chain(labelled).chain(aliases) {
-                recorder.register_counter(key, &METADATA).increment(0);
-            }
-        });
+        for key in plain.into_iter().chain(labelled).chain(aliases) {
+            report(|recorder| recorder.register_counter(key, &METADATA).increment(0));
+        }
     }
 
     /// Changes what the gauges show. They are set under the lock, so that of two drivers' values
@@ -206,22 +205,22 @@ impl Class {
             now.watch_left = Duration::ZERO;
             now.watching_until = Instant::ORIGIN;
         }
-        with_recorder(|recorder| {
-            let set = |key, value| recorder.register_gauge(key, &METADATA).set(value);
-            set(&self.candidates, f64::from(now.candidates));
-            set(&self.leading, f64::from(now.leading));
-            set(&self.store_up, f64::from(u8::from(store_up)));
-            set(&self.watching, now.watch_left.as_secs_f64());
-        });
+        let set = |key, value: f64| {
+            report(|recorder| recorder.register_gauge(key, &METADATA).set(value));
+        };
+        set(&self.candidates, f64::from(now.candidates));
+        set(&self.leading, f64::from(now.leading));
+        set(&self.store_up, f64::from(u8::from(store_up)));
+        set(&self.watching, now.watch_left.as_secs_f64());
     }
 }
 
 pub(super) fn count(key: &Key) {
-    with_recorder(|recorder| recorder.register_counter(key, &METADATA).increment(1));
+    report(|recorder| recorder.register_counter(key, &METADATA).increment(1));
 }
 
 pub(super) fn record(key: &Key, value: f64) {
-    with_recorder(|recorder| recorder.register_histogram(key, &METADATA).record(value));
+    report(|recorder| recorder.register_histogram(key, &METADATA).record(value));
 }
 
 #[cfg(test)]

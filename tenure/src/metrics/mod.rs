@@ -8,7 +8,8 @@
 //!
 //! **What is guaranteed**: a process reports at most 100 classes and the class `other`,
 //! whatever the number of its elections. The gauges and counters of a class exist from the
-//! start of its first candidate.
+//! start of its first candidate. A recorder that panics costs the value alone, and is counted,
+//! unless the program's panics abort it.
 //!
 //! **What is not**: a recorder that is installed after the first candidate has started shows a
 //! value only after its next change, and no descriptions unless [`describe`] is called.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use metrics::{
-    Key, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, with_recorder,
-};
+use metrics::{Key, Level, Metadata, Recorder, Unit, with_recorder};
+
+use crate::logging::{count_panics, guarded};
 
 pub(super) const CANDIDATES: &str = "tenure_candidates";
 pub(super) const LEADING: &str = "tenure_leading";
@@ -92,7 +92,12 @@ const TABLE: [Row; 15] = [
         Unit::Count,
         "times that leader-only work was lost, or failed, under a current tenure",
     ),
-    (CALLBACK_PANICS, Counter, Unit::Count, "callbacks that panicked"),
+    (
+        CALLBACK_PANICS,
+        Counter,
+        Unit::Count,
+        "callbacks that panicked, and calls of the log's subscriber or the recorder that did",
+    ),
     (
         DRIVER_LATE,
         Histogram,
@@ -106,27 +111,39 @@ const TABLE: [Row; 15] = [
 /// is installed later needs this call.
 pub fn describe() {
     for (name, kind, unit, meaning) in TABLE {
-        match kind {
-            Counter => describe_counter!(name, unit, meaning),
-            Gauge => describe_gauge!(name, unit, meaning),
-            Histogram => describe_histogram!(name, unit, meaning),
-        }
+        let (name, unit, meaning) = (name.into(), Some(unit), meaning.into());
+        report(|recorder| match kind {
+            Counter => recorder.describe_counter(name, unit, meaning),
+            Gauge => recorder.describe_gauge(name, unit, meaning),
+            Histogram => recorder.describe_histogram(name, unit, meaning),
+        });
     }
     for (alias, name) in LEADER_NAMES {
-        describe_counter!(alias, Unit::Count, format!("the same as {name}"));
+        let meaning = format!("the same as {name}").into();
+        report(|recorder| recorder.describe_counter(alias.into(), Some(Unit::Count), meaning));
     }
+}
+
+/// Calls the recorder. One that panics costs the value, and is counted once one is taken.
+pub(super) fn report(call: impl FnOnce(&dyn Recorder)) {
+    guarded(|| with_recorder(call));
+    count_panics(|panics| with_recorder(|recorder| add_panics(recorder, panics)));
+}
+
+fn add_panics(recorder: &dyn Recorder, panics: u64) {
+    static KEY: Key = Key::from_static_name(CALLBACK_PANICS);
+    recorder.register_counter(&KEY, &METADATA).increment(panics);
 }
 
 /// A panic in a callback of the application.
 pub(crate) fn callback_panicked() {
-    static KEY: Key = Key::from_static_name(CALLBACK_PANICS);
-    with_recorder(|recorder| recorder.register_counter(&KEY, &METADATA).increment(1));
+    report(|recorder| add_panics(recorder, 1));
 }
 
 /// The driver met a deadline that late.
 pub(crate) fn driver_was_late(by: Duration) {
     static KEY: Key = Key::from_static_name(DRIVER_LATE);
     if by >= LATE {
-        with_recorder(|recorder| recorder.register_histogram(&KEY, &METADATA).record(by));
+        report(|recorder| recorder.register_histogram(&KEY, &METADATA).record(by));
     }
 }

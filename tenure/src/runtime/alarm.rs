@@ -65,7 +65,7 @@ mod timerfd {
         timerfd_settime,
     };
 
-    use crate::Instant;
+    use crate::{Instant, logging};
 
     /// How often the clock is read if the application has closed the descriptor.
     const BROKEN: Duration = Duration::from_millis(5);
@@ -75,7 +75,7 @@ mod timerfd {
         let opened = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC);
         opened
             .inspect_err(|error| {
-                tracing::warn!(
+                logging::warn!(
                     %error,
                     "no timerfd for this process: its timers may be a second late after a suspend of the machine"
                 );

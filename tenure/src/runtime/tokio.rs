@@ -17,6 +17,7 @@ use super::sleep::Sleep;
 use super::timer::Timer;
 use super::{Connection, NoRuntime, Runtime, clock, names};
 use crate::Instant;
+use crate::logging;
 
 /// How long a connection is idle before TCP probes it. Devices on the way forget connections that
 /// are idle for some minutes (a balancer of AWS after 350 s), and drop what is sent on them without
@@ -66,7 +67,7 @@ impl Runtime for TokioRuntime {
             runtime.spawn(task);
         } else {
             // What waits for its outcome learns that there is none.
-            tracing::error!("a task is dropped, since no tokio runtime runs here");
+            logging::error!("a task is dropped, since no tokio runtime runs here");
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::store::StoreError;
 use crate::tenure::Tenure;
 use crate::{StepDownReason, metrics};
@@ -114,7 +114,7 @@ impl Callbacks {
 /// A panic in a callback is the application's bug, and must not become the election's.
 async fn guarded(callback: impl Future<Output = ()>) {
     if AssertUnwindSafe(callback).catch_unwind().await.is_err() {
-        tracing::error!(target: LIFE, "a callback panicked");
+        logging::error!(target: LIFE, "a callback panicked");
         metrics::callback_panicked();
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use standing::{Announced, Sighting, Standing, State, StoreState};
 
 use crate::deadline::Deadline;
 use crate::event::Events;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::runtime::Runtime;
 use crate::store::{Key, LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::tenure::{DriverLink, Inbox, Tenure};
@@ -232,7 +232,7 @@ impl Shared {
             biased;
             ended = ended => ended.or_else(|_| self.has_stopped()),
             () = self.runtime.sleep_until(bound) => {
-                tracing::warn!(
+                logging::warn!(
                     target: LIFE, key = ?self.key,
                     "leader-only work still runs after its bound: its future blocks, or is not polled; the \
                      lease ends by itself"

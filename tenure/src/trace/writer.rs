@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::line::{self, Line};
 use super::machine::{self, ClockReading};
 use crate::Instant;
+use crate::logging;
 use crate::runtime::Runtime;
 
 /// How many entries wait at most, half a megabyte in all. More are dropped and counted.
@@ -162,7 +163,7 @@ impl Writer {
         if let Err(error) = self.write_out() {
             self.shared.lost.fetch_add(lost + self.lines, Ordering::Relaxed);
             if !std::mem::replace(&mut self.has_failed, true) {
-                tracing::error!(%error, "the log of leadership can't be written; lines are lost");
+                logging::error!(%error, "the log of leadership can't be written; lines are lost");
             }
         }
         self.lines = 0;

@@ -5,3 +5,4 @@
 
 mod kept;
 mod life;
+mod panics;

@@ -4,6 +4,7 @@
 
 mod classes;
 mod ops;
+mod panics;
 mod recorder;
 pub(crate) mod support;
 mod table;

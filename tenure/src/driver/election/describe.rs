@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use super::super::admission::Left;
 use super::super::{World, given_up, is_answer};
 use super::Election;
-use crate::logging::{LIFE, REQUEST};
+use crate::logging::{self, LIFE, REQUEST};
 use crate::shared::{ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
 use crate::{Instant, Token};
@@ -181,7 +181,7 @@ impl Election {
         let key = &self.shared.key;
         match result {
             Ok(_) => {
-                tracing::debug!(target: REQUEST, ?key, %token, version, "the leader's metadata are recorded");
+                logging::debug!(target: REQUEST, ?key, %token, version, "the leader's metadata are recorded");
                 if counts {
                     known.recorded = version;
                 }
@@ -190,7 +190,7 @@ impl Election {
             }
             Err(error) if error.kind() == StoreErrorKind::Unsupported => {
                 if !std::mem::replace(&mut world.has_refused_descriptions, true) {
-                    tracing::warn!(
+                    logging::warn!(
                         target: LIFE, ?key, %error,
                         "other candidates are not told a leader's new metadata before its next tenure; not said \
                          again of other elections"
@@ -200,7 +200,7 @@ impl Election {
             }
             // Told again after the next renewal.
             Err(error) => {
-                tracing::debug!(target: REQUEST, ?key, %token, %error, "the leader's metadata were not recorded");
+                logging::debug!(target: REQUEST, ?key, %token, %error, "the leader's metadata were not recorded");
             }
         }
     }

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tenure_core::{Claim, Event as MachineEvent, Watched};
-use tracing::Instrument;
 
 use super::super::spread::Renewal;
 use super::super::{World, given_up};
 use super::Election;
 use super::standing::Answer;
 use crate::event::Event;
-use crate::logging::{LIFE, tenure_span};
+use crate::logging::{self, LIFE, tenure_span};
 use crate::shared::{Shared, Standing};
 use crate::tenure::{DriverLink, Grant, Tenure};
 use crate::{Instant, StepDownReason, Token};
@@ -52,7 +51,7 @@ impl Election {
                 } else {
                     ""
                 };
-                tracing::warn!(
+                logging::warn!(
                     target: LIFE, ?key, ?remaining, ?own_quarantine,
                     "the store is new to this prefix, was restarted, or lost data: nobody is granted the lease \
                      before the longest lease of an older leader would have ended \
@@ -66,7 +65,7 @@ impl Election {
                 let (ttl, quarantine) = (other.ttl(), other.quarantine());
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
-                tracing::error!(
+                logging::error!(
                     target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
                     "another candidate of this election has a TTL above the own quarantine, or a quarantine below the \
                      own TTL, so that each handover between them takes the longer of its TTL and its quarantine: set \
@@ -93,7 +92,7 @@ impl Election {
             }
             MachineEvent::Withdrawn => self.withdrawn(world, now),
             other => {
-                tracing::error!(target: LIFE, ?key, ?other, "an event that this driver does not know");
+                logging::error!(target: LIFE, ?key, ?other, "an event that this driver does not know");
             }
         }
     }
@@ -104,10 +103,10 @@ impl Election {
         let said = "another candidate has the lease";
         match &self.answer {
             Answer::Held(seen) if seen.incumbent.token == token => {
-                tracing::info!(target: LIFE, ?key, %token, incumbent = &*seen.incumbent.name, "{said}");
+                logging::info!(target: LIFE, ?key, %token, incumbent = &*seen.incumbent.name, "{said}");
             }
             Answer::Held(_) | Answer::Other => {
-                tracing::info!(target: LIFE, ?key, %token, "{said}");
+                logging::info!(target: LIFE, ?key, %token, "{said}");
             }
         }
     }
@@ -127,7 +126,7 @@ impl Election {
             span: tenure_span(&shared.key, token, shared.name()),
         });
         self.elected_at = now;
-        tracing::info!(target: LIFE, key = ?shared.key, %token, name = shared.name(), "elected");
+        logging::info!(target: LIFE, key = ?shared.key, %token, name = shared.name(), "elected");
         self.metrics.elected();
         if let Some(recorder) = &shared.recorder {
             recorder.elected(now, claim);
@@ -203,10 +202,10 @@ impl Election {
                 tokio::select! {
                     biased;
                     () = callback => {}
-                    () = late => tracing::warn!(target: LIFE, "a callback was dropped at the drain bound"),
+                    () = late => logging::warn!(target: LIFE, "a callback was dropped at the drain bound"),
                 }
             };
-            world.runtime.spawn(work.instrument(tenure.span()).boxed());
+            world.runtime.spawn(tenure.span().instrument(work).boxed());
         }
     }
 
@@ -214,7 +213,7 @@ impl Election {
     fn await_drain(&self, world: &World, now: Instant, tenure: &Tenure, drain_until: Instant) {
         if !tenure.work().is_empty() {
             let (tasks, at_most) = (tenure.work().len(), drain_until.since(now));
-            tracing::info!(
+            logging::info!(
                 target: LIFE, key = ?self.shared.key, token = %tenure.token(), tasks, ?at_most,
                 "waiting for leader-only work to end before the lease is handed back"
             );
@@ -235,7 +234,7 @@ impl Election {
         }
         self.stopped = self.stopping;
         if self.stopped {
-            tracing::info!(target: LIFE, key = ?self.shared.key, "left the election");
+            logging::info!(target: LIFE, key = ?self.shared.key, "left the election");
             self.shared.standing.set(Standing::Stopped, now);
             self.shared.events.publish(|| Event::Stopped);
             self.shared.events.close();
@@ -252,9 +251,9 @@ impl Election {
 fn log_end(shared: &Shared, token: Token, reason: StepDownReason, led: Duration) {
     let (key, name) = (&shared.key, shared.name());
     if matches!(reason, StepDownReason::Resigned | StepDownReason::HandedOver) {
-        tracing::info!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
+        logging::info!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
     } else {
-        tracing::warn!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
+        logging::warn!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
     }
 }
 

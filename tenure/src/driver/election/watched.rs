@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Election;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::watchdog::WatchedWork;
 use crate::{Instant, StepDownReason, Token};
 
@@ -63,7 +63,7 @@ impl Election {
         }
         let Some(claim) = self.machine.claim(now) else { return false };
         let (key, hold_off) = (&self.shared.key, self.shared.settings.chosen.hold_off);
-        tracing::warn!(
+        logging::warn!(
             target: LIFE, ?key, token = %claim.token(), ?hold_off,
             "the leader's work did not call alive() within the bound of its watchdog: resigning, and campaigning \
              again when the work has ended and the hold-off is over"

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::Stage;
 
 use super::Election;
-use crate::logging::LIFE;
+use crate::logging::{self, LIFE};
 use crate::runtime::part_of;
 use crate::shared::LostWork;
 use crate::{Instant, StepDownReason, Token};
@@ -85,21 +85,21 @@ impl Election {
     fn log_lost_work(&self, token: Option<Token>, how: LostWork, pause: Duration) {
         let key = &self.shared.key;
         match (token, how) {
-            (Some(token), LostWork::Dropped | LostWork::Panicked) => tracing::warn!(
+            (Some(token), LostWork::Dropped | LostWork::Panicked) => logging::warn!(
                 target: LIFE, ?key, %token, %how, hold_off = ?pause,
                 "the leader's work is gone: resigning, and campaigning again only when work is offered and \
                  the hold-off is over"
             ),
-            (None, LostWork::Panicked) => tracing::warn!(
+            (None, LostWork::Panicked) => logging::warn!(
                 target: LIFE, ?key, %how,
                 "the work that was offered is gone: not campaigning until work is offered again"
             ),
-            (None, LostWork::Dropped) => tracing::info!(
+            (None, LostWork::Dropped) => logging::info!(
                 target: LIFE, ?key, %how,
                 "the work that was offered is gone: not campaigning until work is offered again"
             ),
             // The work's own task has logged the error.
-            (_, LostWork::Failed { .. }) => tracing::info!(
+            (_, LostWork::Failed { .. }) => logging::info!(
                 target: LIFE, ?key, hold_off = ?pause, "campaigning again after work that has failed"
             ),
         }

@@ -89,8 +89,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resignation waits for callbacks beyond the drain bound",
         edits: &[Edit {
             file: EVENTS,
-            from: "() = late => tracing::warn!",
-            to: "() = async { late.await; std::future::pending().await } => tracing::warn!",
+            from: "() = late => logging::warn!",
+            to: "() = async { late.await; std::future::pending().await } => logging::warn!",
         }],
         shows: Shows::Turmoil("resign"),
         caught_by: &["resigned-within"],
