@@ -16,7 +16,8 @@ use tokio_postgres::{Client, NoTls, Row, types::ToSql};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS kept (key text UNIQUE, value bytea, version uuid)";
 const GET: &str = "SELECT value, version::text FROM kept WHERE key = $1";
-// Versions are random, so that none occurs twice, whatever backup is restored.
+// The server draws each version, so that none occurs twice, whatever is lost or restored. Each swap is
+// one statement, so that one of several at once is done.
 const CREATE: &str = "INSERT INTO kept VALUES ($1, $2, gen_random_uuid()) ON CONFLICT DO NOTHING \
                       RETURNING version::text";
 const SWAP: &str = "UPDATE kept SET value = $2, version = gen_random_uuid() \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,9 +16,11 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
+use tenure::HolderId;
 use tenure::store::cas::{CasStore, Election};
+use tenure::store::contract::{Acquire, RequestId, WatchedStamp};
 use tenure::store::objects::Objects;
-use tenure::store::{Key, Reply, Request, Store as _, StoreError, StoreErrorKind};
+use tenure::store::{Key, Profile, Reply, Request, Store as _, StoreError, StoreErrorKind};
 use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
 
 /// Longer than any row waits for an answer.
@@ -117,14 +120,46 @@ async fn a_server_that_ignores_conditions_is_refused() {
         |mode| matches!(mode, PutMode::Update(_)),
     ];
     for ignores in ignored {
-        let bucket = Careless::ignoring(ignores);
-        let objects = bucket.objects();
-        // Also when it is asked again, and by a process that finds the object of another one.
-        for objects in [&objects, &objects, &bucket.objects()] {
-            let error = look(objects, "job").await.unwrap_err();
-            assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
-            assert!(error.to_string().contains("ignores the conditions"), "{error}");
-        }
+        is_refused(&Careless::ignoring(ignores)).await;
+    }
+}
+
+/// Each of several writes that are sent at once finds its condition met.
+#[tokio::test]
+async fn a_server_that_checks_before_it_writes_is_refused() {
+    let in_two_steps = true;
+    is_refused(&Arc::new(Careless { in_two_steps, ..Careless::default() })).await;
+}
+
+async fn is_refused(bucket: &Arc<Careless>) {
+    let objects = bucket.objects();
+    // Also when it is asked again, and by a process that finds the object of another one.
+    for objects in [&objects, &objects, &bucket.objects()] {
+        let error = look(objects, "job").await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains("ignores the conditions"), "{error}");
+    }
+}
+
+/// The first pause lasts a second.
+#[tokio::test]
+async fn a_refused_server_is_asked_again_after_a_pause() {
+    let bucket = Careless::ignoring(|_| true);
+    let objects = bucket.objects();
+    look(&objects, "job").await.unwrap_err();
+    let once = bucket.requests();
+    for _ in 0..100 {
+        look(&objects, "job").await.unwrap_err();
+    }
+    let all = bucket.requests();
+    assert!(all < 10 * once, "{all} requests, and {once} in one trial");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut tries = 0;
+    while bucket.requests() == all {
+        look(&objects, "job").await.unwrap_err();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        tries += 1;
+        assert!(tries < 1_000, "it is not asked again");
     }
 }
 
@@ -135,12 +170,51 @@ async fn conditions_are_tried_once() {
     for key in ["a", "b"] {
         look(&objects, key).await.unwrap();
     }
-    assert_eq!(bucket.tries(), 3);
+    let (at_once, wrong) = (8, 2);
+    let again = wrong + 3 * at_once;
+    assert_eq!(bucket.tries(), at_once + again);
     // Another process finds the object.
     look(&bucket.objects(), "c").await.unwrap();
-    assert_eq!(bucket.tries(), 5);
+    assert_eq!(bucket.tries(), at_once + 2 * again);
     let keys = CasStore::new(objects).keys().await.unwrap();
     assert_eq!(keys, BTreeSet::from(["a", "b", "c"].map(|key| Key::new(key).unwrap())));
+}
+
+#[tokio::test]
+async fn an_object_names_the_version_that_it_replaced() {
+    let bucket = Careless::ignoring(|_| false);
+    look(&bucket.objects(), "job").await.unwrap();
+    let name = Path::from(PREFIX).join("job");
+    let version = bucket.bucket.head(&name).await.unwrap().e_tag.unwrap();
+    let holder = HolderId::from_bits(1);
+    let profile = Profile::new("one", "").unwrap();
+    let asks = Acquire {
+        holder,
+        number: RequestId::new(1).unwrap(),
+        seen: None,
+        lost: None,
+        mark: None,
+        stamp: stamped(&bucket).await,
+        ttl: SLOW,
+        quarantine: SLOW,
+        name: profile.name_id(),
+    };
+    let store = CasStore::new(bucket.objects());
+    let granted = store.call(&Key::new("job").unwrap(), Request::Acquire { asks, profile }).await;
+    assert!(matches!(granted, Ok(Reply::Granted { .. })), "{granted:?}");
+    let value = bucket.bucket.get(&name).await.unwrap().bytes().await.unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&value).unwrap();
+    assert_eq!(value["replaced"].as_str().unwrap().trim(), version);
+}
+
+/// The past of the election, as a candidate that has watched it tells it.
+async fn stamped(bucket: &Arc<Careless>) -> Option<WatchedStamp> {
+    match look(&bucket.objects(), "job").await.unwrap() {
+        Reply::At(shown) => {
+            shown.sight.past.map(|past| WatchedStamp { stamp: past.stamp, time: SLOW })
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]
@@ -158,18 +232,27 @@ async fn a_large_object_is_not_loaded() {
     }
 }
 
-/// A bucket whose server ignores some conditions.
+/// A bucket whose server ignores some conditions, or checks them in a step of its own.
 #[derive(Debug)]
 struct Careless {
     bucket: InMemory,
     ignores: fn(&PutMode) -> bool,
+    in_two_steps: bool,
     /// The name in each write.
     puts: Mutex<Vec<Path>>,
+    reads: AtomicUsize,
+}
+
+impl Default for Careless {
+    fn default() -> Self {
+        let (bucket, puts, reads) = (InMemory::new(), Mutex::default(), AtomicUsize::new(0));
+        Self { bucket, ignores: |_| false, in_two_steps: false, puts, reads }
+    }
 }
 
 impl Careless {
     fn ignoring(ignores: fn(&PutMode) -> bool) -> Arc<Self> {
-        Arc::new(Self { bucket: InMemory::new(), ignores, puts: Mutex::default() })
+        Arc::new(Self { ignores, ..Self::default() })
     }
 
     /// Those of one process.
@@ -180,6 +263,20 @@ impl Careless {
     /// The writes by which conditions are tried.
     fn tries(&self) -> usize {
         self.puts.lock().unwrap().iter().filter(|name| below(name) == 2).count()
+    }
+
+    fn requests(&self) -> usize {
+        self.puts.lock().unwrap().len() + self.reads.load(Ordering::Relaxed)
+    }
+
+    async fn is_met(&self, name: &Path, mode: &PutMode) -> bool {
+        let found = self.bucket.get_opts(name, GetOptions::default()).await.ok();
+        let version = found.map(|found| found.meta.e_tag);
+        match mode {
+            PutMode::Overwrite => true,
+            PutMode::Create => version.is_none(),
+            PutMode::Update(expected) => version == Some(expected.e_tag.clone()),
+        }
     }
 }
 
@@ -203,6 +300,16 @@ impl ObjectStore for Careless {
         Self: 'async_trait,
     {
         self.puts.lock().unwrap().push(location.clone());
+        if self.in_two_steps {
+            return Box::pin(async move {
+                let mut opts = opts;
+                if self.is_met(location, &opts.mode).await {
+                    tokio::task::yield_now().await;
+                    opts.mode = PutMode::Overwrite;
+                }
+                self.bucket.put_opts(location, payload, opts).await
+            });
+        }
         let is_ignored = (self.ignores)(&opts.mode);
         let mode = if is_ignored { PutMode::Overwrite } else { opts.mode };
         self.bucket.put_opts(location, payload, PutOptions { mode, ..opts })
@@ -231,6 +338,7 @@ impl ObjectStore for Careless {
         'life1: 'async_trait,
         Self: 'async_trait,
     {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.bucket.get_opts(location, options)
     }
 

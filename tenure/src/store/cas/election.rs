@@ -48,11 +48,21 @@ impl Election {
 
     /// As a value: text in UTF-8, in one line.
     pub fn write(&self) -> Bytes {
-        Text::from(self).write()
+        self.replacing(None)
     }
 
-    /// The value that an election begins with, in which nothing is known. No two are equal, like
-    /// all values: a backend may take the whole value, or a digest of it, for its version.
+    /// As a value that replaces the version of that name. With names, no value is swapped in twice
+    /// as long as none is lost, also if a version is a digest of the value.
+    pub(super) fn replacing(&self, replaced: Option<String>) -> Bytes {
+        Text { replaced, ..Text::from(self) }.write()
+    }
+
+    /// The name of the version that a value has replaced, if it has one.
+    pub(super) fn replaced(value: &[u8]) -> Option<String> {
+        serde_json::from_slice::<Text>(value).ok()?.replaced
+    }
+
+    /// The value that an election begins with, in which nothing is known. No two are equal.
     pub(super) fn beginning(fresh: Stamp) -> Bytes {
         Text { begun: Some(Bits(fresh.to_bits())), ..Text::from(&Self::default()) }.write()
     }
@@ -71,6 +81,9 @@ struct Text {
     /// A random number, until there is a past or a tenant. It means nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begun: Option<Bits>,
+    /// The name of the version that this value has replaced, if the backend names versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaced: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -142,7 +155,8 @@ impl From<&Election> for Text {
             purged: past.purged.map(Token::get),
         };
         let tenant = election.tenant.as_ref().map(TenantText::from);
-        Self { format: Format::One, past: election.past.map(past), tenant, begun: None }
+        let past = election.past.map(past);
+        Self { format: Format::One, past, tenant, begun: None, replaced: None }
     }
 }
 

@@ -19,14 +19,22 @@ use super::{Key, StoreError, StoreTraits, Watched};
 #[doc(hidden)]
 pub use election::{Election, Tenant};
 pub use store::CasStore;
+#[cfg(feature = "objects")]
+pub(super) use store::fresh;
 
 /// A backend that keeps values, and can compare and swap each.
 ///
 /// - **A read is linearizable**: it shows every swap that was done before it began.
+/// - **A swap is one step**: of several that are sent at once for the same version, one is done. A
+///   server that compares in one step and writes in another has two leaders; [`name`](Self::name)
+///   finds it out.
 /// - **A version never occurs twice** at one key, not even after a loss of data or after the value
-///   was deleted. A counter that a restored backup continues from an older number is no version; a
-///   random number that the server draws is one, and so is the whole value, since no two values of
-///   an election are equal.
+///   was deleted: the server draws it anew with each swap, such as a random number. A counter that
+///   a restored backup continues from an older number is none. Nor is the value itself or a digest
+///   of it: after a loss, late duplicates of the swaps that began an election write the same values
+///   again, and a candidate that has watched their past is granted the lease at once, while another
+///   leads. The value may be a part of the version only if each swap also compares an identity that
+///   the server draws for each value that is created.
 /// - An error means *unknown*: a swap may or may not have been done, or may be done later. Nothing
 ///   is retried.
 pub trait Cas: Send + Sync + 'static {
@@ -63,6 +71,15 @@ pub trait Cas: Send + Sync + 'static {
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
+    }
+
+    /// The name of a version, which the value that replaces it has. A process whose swap was done,
+    /// and that finds another value which has replaced the same version, uses the store no more
+    /// ([`Unsupported`](super::StoreErrorKind)), since two candidates may lead there. Needed where
+    /// it is not known that a swap is one step. Default: none, so nothing is compared.
+    fn name(version: &Self::Version) -> Option<String> {
+        let _ = version;
+        None
     }
 
     /// The elections that have a value, for [`Store::keys`](super::Store::keys). Default: refused

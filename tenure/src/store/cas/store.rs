@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use tenure_core::contract::{self, Moment};
@@ -31,12 +32,31 @@ struct Inner<C: Cas> {
     /// The values that tenures of this process have written, and those of others that hint at a
     /// lease: what follows need not read them.
     last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+    /// Set once the backend was seen to replace one version twice.
+    refused: OnceLock<StoreError>,
 }
 
 impl<C: Cas> Inner<C> {
     fn last(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
         // No step panics half way, so a poisoned map is intact.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses the backend if these values of an election, of which each was the present one once,
+    /// have replaced the same version.
+    fn compare(&self, key: &Key, last: &Bytes, found: &Bytes) {
+        if last == found {
+            return;
+        }
+        let replaced = Election::replaced(last);
+        if replaced.is_some() && replaced == Election::replaced(found) {
+            self.refused.get_or_init(|| was_replaced_twice(key));
+        }
+    }
+
+    /// An error once it was.
+    fn is_not_refused(&self) -> Result<(), StoreError> {
+        self.refused.get().cloned().map_or(Ok(()), Err)
     }
 }
 
@@ -55,8 +75,8 @@ impl<C: Cas> fmt::Debug for CasStore<C> {
 impl<C: Cas> CasStore<C> {
     /// The store over that backend.
     pub fn new(backend: C) -> Self {
-        let inner = Arc::new(Inner { backend, last: Mutex::default() });
-        Self { inner, trust_empty_store: false }
+        let inner = Inner { backend, last: Mutex::default(), refused: OnceLock::new() };
+        Self { inner: Arc::new(inner), trust_empty_store: false }
     }
 
     /// Whether a value that does not exist counts as one that never did, so that no candidate waits
@@ -146,7 +166,9 @@ impl<C: Cas> Store for CasStore<C> {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.inner.is_not_refused()?;
         let mut known = self.known(key, &request);
+        let last = known.as_ref().map(|last| last.value.clone());
         let mut tried = None;
         loop {
             let is_known = known.is_some();
@@ -154,6 +176,9 @@ impl<C: Cas> Store for CasStore<C> {
                 Some(last) => Some(last),
                 None => self.inner.backend.get(key).await?,
             };
+            if let (Some(last), Some(found)) = (&last, &found) {
+                self.inner.compare(key, last, &found.value);
+            }
             let version = found.as_ref().map(|found| &found.version);
             if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
                 return Err(shows_what_was_swapped(key));
@@ -176,9 +201,14 @@ impl<C: Cas> Store for CasStore<C> {
                 }
                 return Ok(reply);
             }
+            // Only the answer that the lease is another one's now is still worth giving.
+            self.inner.is_not_refused()?;
             // A late duplicate of the request that creates a value can't repeat a stamp.
             let is_new = found.is_none();
-            let value = if is_new { Election::beginning(fresh()?) } else { after.write() };
+            let value = match version {
+                None => Election::beginning(fresh()?),
+                Some(version) => after.replacing(C::name(version)),
+            };
             let swapped = self.inner.backend.swap(key, version, value.clone()).await?;
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
@@ -270,7 +300,7 @@ fn now() -> Instant {
     Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn fresh() -> Result<Stamp, StoreError> {
+pub(in crate::store) fn fresh() -> Result<Stamp, StoreError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {
         StoreError::new(StoreErrorKind::Refused, "no random stamp could be drawn")
@@ -283,4 +313,13 @@ fn fresh() -> Result<Stamp, StoreError> {
 fn shows_what_was_swapped(key: &Key) -> StoreError {
     let detail = format_args!("{key:?} has the version after a swap that it had before");
     StoreError::showing(StoreErrorKind::UnexpectedReply, detail)
+}
+
+fn was_replaced_twice(key: &Key) -> StoreError {
+    let detail = format_args!(
+        "two values of {key:?} have replaced the same version, so two candidates may have led: the server compares in \
+         one step and writes in another, or an older copy was put back. This process uses the store no more: start it \
+         again with a server that does both in one step"
+    );
+    StoreError::showing(StoreErrorKind::Unsupported, detail)
 }
