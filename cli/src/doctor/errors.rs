@@ -73,7 +73,7 @@ fn of_file(cause: &(dyn Error + 'static)) -> Option<Kind> {
         SqliteError::NotADatabase { .. } | SqliteError::NotElections { .. } => Kind::NotElections,
         SqliteError::Replaced { .. } => Kind::FileReplaced,
         SqliteError::Version { .. } => Kind::VersionUnsupported,
-        SqliteError::Locked { .. } => Kind::Locked,
+        SqliteError::Locked { .. } | SqliteError::OldLog { .. } => Kind::Locked,
         SqliteError::Full { .. } => Kind::StorageFull,
         SqliteError::Io { .. } | SqliteError::Sqlite { .. } => Kind::FileFails,
         _ => return None,

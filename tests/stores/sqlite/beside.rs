@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tenure::store::sqlite::{Sqlite, SqliteError};
-use tenure::store::{Reply, Request};
+use tenure::store::{Reply, Request, StoreErrorKind};
 
 use super::child::{self, Teller};
 use super::support::{
-    Folder, SOON, acquire, after_watching, all_requests, call, config, granted, held, is_unwatched,
-    past_tenure, refuses, renew, shown, sql, vacant, why,
+    Folder, SOON, acquire, after_watching, all_requests, call, config, granted,
+    granted_after_a_watch, held, is_unwatched, past_tenure, refuses, renew, shown, sql, vacant,
+    why,
 };
 
 fn replaced(error: &SqliteError) -> bool {
@@ -70,7 +72,7 @@ async fn renewal(store: &Sqlite, token: tenure::Token) -> Reply {
         match call(store, renew(1, token)).await {
             Ok(reply) => return reply,
             Err(error) => assert!(
-                matches!(why(&error), SqliteError::Replaced { .. } | SqliteError::Damaged { .. }),
+                matches!(why(&error), SqliteError::Replaced { .. } | SqliteError::OldLog { .. }),
                 "{error}"
             ),
         }
@@ -102,6 +104,27 @@ async fn a_deleted_log_costs_lease_and_past() {
             assert_eq!(another_process_is(&folder), "granted");
         }
     }
+}
+
+/// The shared memory that a stopped process has open names parts of the log that was deleted.
+#[tokio::test]
+async fn a_stopped_process_with_a_deleted_log_is_named() {
+    let folder = Folder::new();
+    let store = folder.distrustful();
+    let last = past_tenure(&folder.store()).await;
+    let mut stopped = Teller::spawn(child::command("processes::idle", &folder.file));
+    stopped.reported("idle").expect("it got that far");
+    stopped.signal(Signal::STOP);
+    shown(&store, Request::Observe).await;
+    fs::remove_file(folder.beside("-wal")).unwrap();
+    refuses(&store, &[Request::Observe], replaced).await;
+    let old_log = |error: &SqliteError| matches!(error, SqliteError::OldLog { .. });
+    refuses(&store, &all_requests(), old_log).await;
+    let error = call(&store, Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Locked);
+    assert!(error.to_string().contains("let it go on, or end it"), "{error}");
+    stopped.kill();
+    assert!(granted_after_a_watch(&store, acquire(2, Some(last))).await > last);
 }
 
 #[tokio::test]

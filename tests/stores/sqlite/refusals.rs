@@ -156,6 +156,26 @@ async fn tokens_beyond_the_column_are_not_granted() {
     assert_eq!(shown(&store, acquire(3, None)).await.sight.last, Some(last));
 }
 
+#[tokio::test]
+async fn what_a_trigger_skips_is_not_granted() {
+    let skips = |folder: &Folder, event: &str| {
+        let skip = "ON elections BEGIN SELECT RAISE(IGNORE); END";
+        folder.execute(&format!("CREATE TRIGGER skips BEFORE {event} {skip}"));
+    };
+    let skipped = |error: &SqliteError| error.to_string().contains("drop the trigger");
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    skips(&folder, "INSERT");
+    refuses(&store, &[acquire(2, Some(last))], skipped).await;
+
+    let folder = Folder::new();
+    let store = folder.store();
+    let token = granted(&store, acquire(1, None)).await;
+    skips(&folder, "UPDATE");
+    refuses(&store, &[renew(1, token)], skipped).await;
+}
+
 /// As a user without rights, on a file that it may read and not write, and on one that it may not
 /// make.
 #[tokio::test]

@@ -5,6 +5,7 @@ use super::create::create;
 use super::error::SqliteError;
 use super::handle::Handle;
 use super::place::{Place, Site};
+use crate::logging;
 
 /// The application id in the file's header: "tenu".
 const APPLICATION_ID: i32 = 0x7465_6e75;
@@ -70,7 +71,7 @@ impl Database {
         handle.has_not_moved()?;
         let place = site.opened()?;
         handle.copy_log_when_closed(true)?;
-        tracing::debug!(path = %config.path.display(), id, "opened");
+        logging::debug!(path = %config.path.display(), id, "opened");
         Ok(Self { handle, place, trust_empty_store: config.trust_empty_store })
     }
 }
@@ -82,7 +83,7 @@ impl Drop for Database {
         if self.place.is_kept().is_err()
             && let Err(error) = self.handle.copy_log_when_closed(false)
         {
-            tracing::error!(%error, "a log that was replaced may be copied into the file");
+            logging::error!(%error, "a log that was replaced may be copied into the file");
         }
     }
 }

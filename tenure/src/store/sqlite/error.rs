@@ -9,6 +9,7 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE as SHARED_MEMORY, SQLITE_IOERR_SHORT_READ as SHORT_READ};
 use rustix::fs::{Access, access};
 
+use super::create::beside;
 use crate::store::{LimitError, StoreError, StoreErrorKind};
 
 /// Why the file could not be used: the source of the [`StoreError`]s of this store, by whose kind
@@ -71,6 +72,20 @@ pub enum SqliteError {
     #[error("{} was deleted, moved or replaced", path.display())]
     Replaced {
         /// Which file.
+        path: PathBuf,
+    },
+    /// The log was deleted or replaced, and a process has not closed the file since, as it is
+    /// stopped. What it shares with all others still names parts of the old log. Nothing is lost by
+    /// waiting: to part from that process would let it write the old log's pages into the file.
+    #[error(
+        "{log} lacks what a process that has {file} open knows of it: the log was deleted or replaced, and that process \
+         has not noticed yet. It may be stopped (SIGSTOP, a frozen container): let it go on, or end it. `fuser {file}` \
+         names it. The file itself is not at fault",
+        log = beside(path, "-wal").display(),
+        file = path.display()
+    )]
+    OldLog {
+        /// The file.
         path: PathBuf,
     },
     /// Another process has kept the file locked. Nothing was done.
@@ -186,10 +201,9 @@ impl SqliteError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation) => {
                 Self::Damaged { path: owned, what: source.to_string() }
             }
-            // The file ends too early: its newest pages are in a log that was left behind.
-            Some(_) if is(SHORT_READ) => {
-                Self::Damaged { path: owned, what: "it ends too early".to_owned() }
-            }
+            // SQLite tolerates a file that ends too early, and no log that does. The first process
+            // that opens a file counts what is in the log anew.
+            Some(_) if is(SHORT_READ) => Self::OldLog { path: owned },
             Some(ErrorCode::TooBig) => {
                 let what = "it has a text or blob of more than 64 Ki bytes".to_owned();
                 Self::TooLarge { path: owned, what }
@@ -242,7 +256,7 @@ impl SqliteError {
             | Self::Io { .. }
             | Self::Sqlite { .. } => StoreErrorKind::Unreachable,
             Self::Denied { .. } => StoreErrorKind::Permission,
-            Self::Locked { .. } => StoreErrorKind::Locked,
+            Self::Locked { .. } | Self::OldLog { .. } => StoreErrorKind::Locked,
             Self::Full { .. } => StoreErrorKind::Full,
             Self::Version { .. } => StoreErrorKind::UnsupportedVersion,
             Self::NetworkFileSystem { .. } | Self::MountedAlone { .. } | Self::HardLinks { .. } => {

@@ -133,13 +133,13 @@ impl Database {
         let (key, name, metadata) = (key.as_str(), profile.name(), &profile.metadata()[..]);
         let row =
             params![key, token, holder, number, released, ttl, quarantine, written, name, metadata];
-        self.execute(GRANT, row).map(drop)
+        self.write(GRANT, row)
     }
 
     pub(super) fn renew(&self, key: &Key, renewed: &Record) -> Result<(), SqliteError> {
         let number = self.column(renewed.number.get())?;
         let row = params![key.as_str(), number, instant(renewed.written)];
-        self.execute(RENEW, row).map(drop)
+        self.write(RENEW, row)
     }
 
     /// Writes all that may change during a tenure.
@@ -157,7 +157,7 @@ impl Database {
         let (key, written) = (key.as_str(), instant(written));
         let row =
             params![key, number, released, reserved_for, reserve, wanted, asked, defer, written];
-        self.execute(CHANGE, row).map(drop)
+        self.write(CHANGE, row)
     }
 
     /// The file's past; `None` before the first request.
@@ -183,7 +183,16 @@ impl Database {
         let (stamp, purged) = (stamp.to_bits().to_be_bytes(), purged.map_or(0, Token::get));
         let purged = self.column(purged)?;
         let row = params![self.place.identity, stamp, micros(watched), micros(longest), purged];
-        self.execute(KEEP_PAST, row).map(drop)
+        self.write(KEEP_PAST, row)
+    }
+
+    /// Writes one row: what is granted is what the file has, not what a statement meant.
+    fn write(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), SqliteError> {
+        if self.execute(sql, values)? == 1 {
+            return Ok(());
+        }
+        let what = "a row was not written: drop the trigger that skips it".to_owned();
+        Err(SqliteError::Damaged { path: self.handle.path.clone(), what })
     }
 
     /// Returns how many rows have changed.

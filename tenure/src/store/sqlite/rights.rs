@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::config::SqliteConfig;
 use super::create::{beside, folder};
+use crate::logging;
 
 /// A right that lets other users of the host stop or decide elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl fmt::Display for Concern {
 /// given it on purpose.
 pub(super) fn warn(config: &SqliteConfig) {
     for concern in concerns(config) {
-        tracing::warn!("{concern}");
+        logging::warn!("{concern}");
     }
 }
 

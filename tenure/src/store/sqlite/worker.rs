@@ -20,6 +20,7 @@ use super::purge::{Listed, Page, keys, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::waiting::{Poller, Waiting};
+use crate::logging;
 use crate::store::watches::Watches;
 use crate::store::{Key, Reply, Request};
 
@@ -92,7 +93,7 @@ impl Worker {
     /// Polls the file for waiting candidates. Without a thread they poll by themselves.
     pub(super) fn poll(&self) {
         if let Err(error) = self.send(Task::Poll) {
-            tracing::warn!(%error, "no wake-ups: waiting candidates poll");
+            logging::warn!(%error, "no wake-ups: waiting candidates poll");
         }
     }
 
@@ -223,7 +224,7 @@ impl File {
         let polled = database(&mut self.open, &self.config, &mut self.warned)
             .and_then(|database| self.poller.poll(database, &self.waiting));
         if let Err(error) = polled {
-            tracing::debug!(%error, "the file could not be polled for waiting candidates");
+            logging::debug!(%error, "the file could not be polled for waiting candidates");
             self.failed(&error);
         }
     }
