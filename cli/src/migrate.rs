@@ -25,8 +25,6 @@ pub(crate) async fn migrate(options: &Migrate) -> Result<u8, Failure> {
 
 #[cfg(feature = "postgres")]
 async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> {
-    use std::io::Write as _;
-
     let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() else {
         return Err(nothing_to_do(store));
     };
@@ -35,11 +33,10 @@ async fn migrate_at(store: &AnyStore, options: &Migrate) -> Result<u8, Failure> 
     let statements: Vec<String> = std::iter::once(table.schema_sql()).chain(grants).collect();
     let statements = statements.join("\n");
     if options.apply {
-        let applied = postgres.ask_server(&statements).await;
+        let applied = postgres.migrate(&statements).await;
         applied.map_err(|error| Failure::store(crate::exit::with_causes(&error)))?;
     } else {
-        // A reader that has gone needs no more.
-        let _ = writeln!(std::io::stdout(), "{statements}");
+        crate::output::print(format!("{statements}\n").as_bytes())?;
     }
     Ok(0)
 }

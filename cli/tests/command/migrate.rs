@@ -42,6 +42,22 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
 }
 
 #[test]
+fn migrations_at_once_all_succeed() {
+    let (place, server) = (Place::new(), PostgresServer::start().unwrap());
+    server.sql("CREATE ROLE app LOGIN").unwrap();
+    let owner = url(&server, "postgres");
+    let apply = ["migrate", "--store", &owner, "--grant", "app", "--apply"];
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..6).map(|_| scope.spawn(|| place.output(&apply))).collect();
+        for run in runs {
+            let output = run.join().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+        }
+    });
+}
+
+#[test]
 fn what_has_no_tables_is_refused() {
     let output = Place::new().output(&["migrate", "--store", "redis://127.0.0.1:1"]);
     assert_eq!(output.status.code(), Some(64));

@@ -83,10 +83,11 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The stored token, if there is one.
         stored: Option<Token>,
     },
-    /// This fence can't be used so: its token is above the highest that a `bigint` has, its
-    /// election's key has a zero byte, which no text of PostgreSQL can have, or the check was made
-    /// inside a savepoint, a rollback to which would end it. Nothing was taken over, checked or
-    /// written, and a repetition does not help: the text says what to change.
+    /// This fence can't be used so: its token is above the highest that a `bigint` has; its
+    /// election's key has a zero byte or a character for which PostgreSQL has no text; the check was
+    /// made inside a savepoint, a rollback to which would end it; or a Redis cluster keeps it in
+    /// another slot than the script's keys. Nothing was taken over, checked or written, and a
+    /// repetition does not help: the text says what to change.
     #[error("the fence {fence:?} {why}")]
     Misused {
         /// The fence's name: its election, or its Redis key.

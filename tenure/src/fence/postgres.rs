@@ -74,6 +74,7 @@ use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
 
 use super::{FenceError, as_bigint, failed, from_bigint, refused};
 use crate::settings::{Fault, Setting};
+use crate::store::postgres::{EXCLUDED, creation_lock, quoted, refused_values};
 use crate::store::{Key, name_without};
 use crate::{SettingError, Token};
 
@@ -82,8 +83,8 @@ const TABLE: Setting<String> = setting("the table of the fences", "fences");
 
 /// A name that PostgreSQL neither refuses nor cuts.
 const fn setting(what: &'static str, example: &'static str) -> Setting<String> {
-    let named: fn(&str) -> Result<String, Fault> = |text| name_without::<63>(text, &['\0']);
-    Setting::part(what, named).must("1 to 63 bytes without zero", example)
+    let named: fn(&str) -> Result<String, Fault> = |text| name_without::<63>(text, EXCLUDED);
+    Setting::part(what, named).must("1 to 63 bytes without ' \\ $ and zero", example)
 }
 
 /// The fence of one election.
@@ -104,21 +105,33 @@ impl Fence {
     /// Keeps the fence in another table. All candidates of the election must use the same one.
     ///
     /// # Errors
-    /// If a name is empty, longer than 63 bytes, or has a zero byte in it.
+    /// If a name is empty, longer than 63 bytes, or has a `'`, a `\`, a `$` or a zero byte in it.
     pub fn in_table(self, schema: &str, table: &str) -> Result<Self, SettingError> {
         let (schema, table) = (SCHEMA.check(schema)?, TABLE.check(table)?);
         Ok(Self { schema, table, ..self })
     }
 
-    /// Statements that create the schema and the table, if they do not exist: for a migration. The
-    /// owner of both should not be a role that candidates connect as.
+    /// A statement that creates the schema and the table, if they do not exist: for a migration.
+    /// Where both exist, it needs no right to create anything. The owner of both should not be a
+    /// role that candidates connect as.
     pub fn schema_sql(&self) -> String {
+        // As lease_table.sql does it, and for its reasons.
         format!(
-            "CREATE SCHEMA IF NOT EXISTS {schema};\n\
-             CREATE TABLE IF NOT EXISTS {table} (\n    \
-                 election text PRIMARY KEY,\n    \
-                 token bigint NOT NULL CHECK (token > 0)\n\
-             );\n",
+            "DO $body$\n\
+             BEGIN\n    \
+                 PERFORM {lock};\n    \
+                 IF NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.oid = to_regnamespace('{schema}')) THEN\n        \
+                     CREATE SCHEMA {schema};\n    \
+                 END IF;\n    \
+                 IF to_regclass('{table}') IS NULL THEN\n        \
+                     CREATE TABLE {table} (\n            \
+                         election text PRIMARY KEY,\n            \
+                         token bigint NOT NULL CHECK (token > 0)\n        \
+                     );\n    \
+                 END IF;\n\
+             END\n\
+             $body$;\n",
+            lock = creation_lock(&self.schema),
             schema = quoted(&self.schema),
             table = self.object()
         )
@@ -141,7 +154,8 @@ impl Fence {
     ///
     /// - Send it on its own, outside of any transaction, and before the transaction that reads.
     /// - One row: the resource is taken over. No row: a newer tenure has it.
-    /// - An error, or no reply: the outcome is unknown. Repeat the statement until it is known.
+    /// - An error, or no reply: the outcome is unknown. Repeat the statement until it is known,
+    ///   unless the error's class is 22: the database has no text for the election's name.
     pub fn take_over_sql(&self) -> String {
         format!(
             "INSERT INTO {table} AS fence (election, token) VALUES ($1, $2) \
@@ -177,19 +191,15 @@ impl Fence {
     /// # Errors
     /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if
     /// the session can't write, as at a standby. [`FenceError::Misused`] if the election's key has a
-    /// zero byte, or no store can have granted the token. [`FenceError::Unknown`] if the connection
-    /// broke or the server refused: repeat the take-over, if need be on another connection, until
-    /// its outcome is known.
+    /// zero byte or a character that the encoding of the database lacks, or no store can have
+    /// granted the token. [`FenceError::Unknown`] if the connection broke or the server refused:
+    /// repeat the take-over, if need be on another connection, until its outcome is known.
     pub async fn take_over(
         &self,
         client: &mut Client,
         token: Token,
     ) -> Result<TakenOver, FenceError<Error>> {
         let fence = self.election.as_str();
-        if fence.contains('\0') {
-            let why = "can't be stored, since PostgreSQL has no text with a zero byte: name the election without one";
-            return Err(FenceError::Misused { fence: fence.to_owned(), why: why.to_owned() });
-        }
         let number = as_bigint(fence, token)?;
         let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
         let transaction = begin.start().await.map_err(without_answer(fence))?;
@@ -266,11 +276,14 @@ impl TakenOver {
 /// The error for an error of the client's.
 fn without_answer(fence: &str) -> impl Fn(Error) -> FenceError<Error> {
     move |error| {
+        if let Some(said) = refused_values(&error) {
+            let why = format!(
+                "can't be stored: {said}; name the election without a zero byte, and with characters that the \
+                 encoding of the database has"
+            );
+            return FenceError::Misused { fence: fence.to_owned(), why };
+        }
         let is_read_only = error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION);
         failed(fence, is_read_only, error)
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -87,7 +87,9 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// The fence of that election: the key `tenure:fence:{ELECTION}`.
+    /// The fence of that election: the key `tenure:fence:{ELECTION}`. A cluster finds its slot by the
+    /// text from the first `{` to the next `}`: where the election's name has braces, name the key
+    /// by [`at`](Self::at).
     pub fn new(election: &Key) -> Self {
         Self { key: format!("tenure:fence:{{{election}}}") }
     }
@@ -156,8 +158,9 @@ mod with_redis_rs {
         ///
         /// # Errors
         /// [`FenceError::Superseded`] or [`FenceError::Lost`] if nothing of it ran,
-        /// [`FenceError::ReadOnly`] if it was to write at a replica. [`FenceError::Unknown`] for
-        /// everything else, the script's own errors among it.
+        /// [`FenceError::ReadOnly`] if it was to write at a replica, [`FenceError::Misused`] if a
+        /// cluster keeps its keys elsewhere. [`FenceError::Unknown`] for everything else, the
+        /// script's own errors among it.
         pub async fn eval<T: FromRedisValue>(
             &self,
             connection: &mut impl ConnectionLike,
@@ -223,9 +226,17 @@ mod with_redis_rs {
         }
     }
 
+    const OTHER_SLOT: &str = "is in another slot of the cluster than a key of the script: give all of them the same \
+        first part in braces; Fence::at takes any key for the fence";
+
     /// The error for an error of the client's.
     fn without_answer(fence: &str) -> impl Fn(RedisError) -> FenceError<RedisError> {
-        move |error| failed(fence, error.code() == Some("READONLY"), error)
+        move |error| {
+            if error.code() == Some("CROSSSLOT") {
+                return FenceError::Misused { fence: fence.to_owned(), why: OTHER_SLOT.to_owned() };
+            }
+            failed(fence, error.code() == Some("READONLY"), error)
+        }
     }
 
     /// The stored token, from the prelude's error.

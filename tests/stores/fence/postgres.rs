@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
 
 use super::{NEW, OLD, token};
-use crate::stores::postgres::support::{client, server};
+use crate::stores::postgres::support::{client, client_of, server};
 use crate::stores::support::{job, soon};
 
 const LEVELS: [IsolationLevel; 3] =
@@ -303,13 +303,48 @@ async fn refusals_name_the_fence_and_both_tokens() {
 
 /// Otherwise its outcome would be unknown for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_with_a_zero_byte_is_refused() {
-    let server = queue();
-    let mut client = client(server.port()).await;
-    let fence = Fence::new(&Key::new("job\0").unwrap());
-    let error = soon(fence.take_over(&mut client, token(OLD))).await.unwrap_err();
-    assert!(matches!(error, FenceError::Misused { .. }), "{error:?}");
-    assert!(error.to_string().contains("name the election without one"), "{error}");
+async fn a_key_that_is_no_text_is_refused() {
+    let server = server();
+    let latin =
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    server.sql(latin).unwrap();
+    let mut client = client_of(server.port(), "latin").await;
+    client.batch_execute(&fence().schema_sql()).await.unwrap();
+    for (name, code) in [("job\0", "22021"), ("задача", "22P05")] {
+        let fence = Fence::new(&Key::new(name).unwrap());
+        let error = soon(fence.take_over(&mut client, token(OLD))).await.unwrap_err();
+        assert!(matches!(error, FenceError::Misused { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(code) && text.contains("name the election"), "{text}");
+    }
+    let fence = Fence::new(&Key::new("jöb").unwrap());
+    let _ = soon(fence.take_over(&mut client, token(OLD))).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_creations_make_one_table() {
+    let server = server();
+    let (mut first, second) = (client(server.port()).await, client(server.port()).await);
+    // What its session remembers is older than the other one's commit.
+    second.batch_execute("SELECT FROM tenure.fences").await.unwrap_err();
+    let transaction = first.transaction().await.unwrap();
+    transaction.batch_execute(&fence().schema_sql()).await.unwrap();
+    let creates = tokio::spawn(async move { second.batch_execute(&fence().schema_sql()).await });
+    a_session_waits(&server).await;
+    transaction.commit().await.unwrap();
+    soon(creates).await.unwrap().unwrap();
+}
+
+/// A right to create schemas is not needed where there is one, nor any where the table is there.
+#[test]
+fn what_exists_needs_no_right_to_create_it() {
+    let server = server();
+    server.sql("CREATE ROLE migrator LOGIN; CREATE ROLE worker LOGIN").unwrap();
+    server.sql("CREATE SCHEMA tenure AUTHORIZATION migrator").unwrap();
+    for role in ["migrator", "worker"] {
+        server.sql_as(role, "postgres", &fence().schema_sql()).unwrap();
+        server.sql(&fence().grants_sql("worker")).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 use redis::aio::MultiplexedConnection;
 use tenure::fence::FenceError;
 use tenure::fence::redis::{Fence, PRELUDE, TAKE_OVER, TakenOver};
+use tenure::store::Key;
 use tenure_servers::{RedisServer, Reply};
 
 use super::{NEW, OLD, token};
@@ -190,4 +191,30 @@ async fn the_fence_shares_a_slot_with_its_keys() {
     let slot = |key: &str| server.command(&["CLUSTER", "KEYSLOT", key]).unwrap();
     assert_eq!(slot(fence().key()), slot(NEXT));
     assert_ne!(slot(fence().key()), slot("next"));
+}
+
+/// Otherwise its outcome would be unknown for ever.
+#[tokio::test]
+async fn a_key_in_another_slot_is_refused() {
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]).unwrap();
+    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).unwrap();
+    let mut connection = connected(&server).await;
+    // The first braces of the second name are empty, so that the whole key counts.
+    for name in ["job", "}job"] {
+        let fence = Fence::new(&Key::new(name).unwrap());
+        let taken = soon(async {
+            loop {
+                // The cluster needs some time.
+                if let Ok(taken) = fence.take_over(&mut connection, token(OLD)).await {
+                    return taken;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let next = if name == "job" { "next" } else { "{}job}:next" };
+        let error = taken.set(&mut connection, next, b"1").await.unwrap_err();
+        assert!(matches!(error, FenceError::Misused { .. }), "{error:?}");
+        assert!(error.to_string().contains("Fence::at"), "{error}");
+    }
 }

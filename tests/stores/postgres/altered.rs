@@ -39,6 +39,7 @@ async fn a_take_over_that_is_not_written_is_not_granted() {
     let mut token = granted(&store, acquire(1, None)).await;
     for (when, body) in [
         ("BEFORE UPDATE", "RETURN NULL;"),
+        ("BEFORE UPDATE", "NEW.token := OLD.token; RETURN NEW;"),
         ("BEFORE UPDATE", "NEW.holder := OLD.holder; RETURN NEW;"),
         ("BEFORE UPDATE", "NEW.number := OLD.number; RETURN NEW;"),
         ("BEFORE UPDATE", "NEW.released := true; RETURN NEW;"),

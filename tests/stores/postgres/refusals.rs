@@ -89,6 +89,10 @@ async fn a_table_of_another_version() {
     let kind = StoreErrorKind::UnsupportedVersion;
     let says = "has version 3; this store knows 2";
     refuses(&at(server.port()), &all_requests(), kind, says).await;
+    // Nor does a migration replace it.
+    let migrated = at(server.port()).migrate(&LeaseTable::default().schema_sql()).await;
+    assert_eq!(migrated.unwrap_err().kind(), kind);
+    assert_eq!(server.sql("SELECT tenure.leases_version()").unwrap(), "3");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,13 +166,21 @@ async fn a_server_that_hides_its_log_position() {
     server
         .sql("ALTER FUNCTION pg_catalog.pg_current_wal_lsn() RENAME TO pg_hidden_wal_lsn")
         .unwrap();
-    let refusal = "CREATE FUNCTION pg_catalog.pg_current_wal_lsn() RETURNS pg_lsn LANGUAGE plpgsql AS $$ \
-        BEGIN RAISE EXCEPTION 'Function pg_current_wal_lsn() is currently not supported for Aurora' \
-        USING ERRCODE = '0A000'; END $$";
-    server.sql(refusal).unwrap();
+    // Later versions say the second one.
+    for (says, code) in [
+        ("Function pg_current_wal_lsn() is currently not supported for Aurora", "0A000"),
+        ("wal_level must be set to ''logical''", "55000"),
+    ] {
+        let refusal = format!(
+            "CREATE OR REPLACE FUNCTION pg_catalog.pg_current_wal_lsn() RETURNS pg_lsn LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION '{says}' USING ERRCODE = '{code}'; END $$"
+        );
+        server.sql(&refusal).unwrap();
+        let store = Postgres::new(local(server.port()));
+        let remedy = "set rds.logical_replication to 1";
+        refuses(&store, &all_requests(), StoreErrorKind::Withheld, remedy).await;
+    }
     let store = Postgres::new(local(server.port()));
-    let remedy = "set rds.logical_replication to 1";
-    refuses(&store, &all_requests(), StoreErrorKind::Withheld, remedy).await;
     let (back, hidden) = ("pg_current_wal_lsn", "pg_hidden_wal_lsn");
     server.sql(&format!("DROP FUNCTION pg_catalog.{back}()")).unwrap();
     server.sql(&format!("ALTER FUNCTION pg_catalog.{hidden}() RENAME TO {back}")).unwrap();
@@ -295,9 +307,16 @@ async fn a_damaged_record_is_no_vacancy() {
 async fn a_token_beyond_the_column_is_refused() {
     let server = server();
     let store = at(server.port());
-    for (seen, says) in [(u64::MAX, "a bigint"), (i64::MAX.cast_unsigned(), "out of range")] {
+    for (seen, kind, says) in [
+        (u64::MAX, StoreErrorKind::Refused, "a bigint"),
+        (
+            i64::MAX.cast_unsigned(),
+            StoreErrorKind::BadRecord,
+            "is 9223372036854775807, and none comes",
+        ),
+    ] {
         let request = acquire(1, tenure::Token::new(seen));
-        refuses(&store, &[request], StoreErrorKind::Refused, says).await;
+        refuses(&store, &[request], kind, says).await;
     }
     call(&store, Request::Observe).await.unwrap();
 }

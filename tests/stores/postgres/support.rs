@@ -36,16 +36,28 @@ pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
 
 /// A connection of the test's own, as the superuser, for several statements in one session.
 pub(crate) async fn client(port: u16) -> Client {
-    let (client, connection) = session(port).await;
+    client_of(port, "postgres").await
+}
+
+/// The same in another database.
+pub(crate) async fn client_of(port: u16, database: &str) -> Client {
+    let (client, connection) = session_of(port, database).await;
     tokio::spawn(async move { drop(connection.await) });
     client
 }
 
 /// The same, whose caller has to carry the connection.
 pub(crate) async fn session(port: u16) -> (Client, Connection<runtime::Connection, NoTlsStream>) {
+    session_of(port, "postgres").await
+}
+
+async fn session_of(
+    port: u16,
+    database: &str,
+) -> (Client, Connection<runtime::Connection, NoTlsStream>) {
     let stream = TokioRuntime.connect("127.0.0.1", port).await.unwrap();
     let mut settings = tokio_postgres::Config::new();
-    settings.user("postgres").dbname("postgres").application_name("test");
+    settings.user("postgres").dbname(database).application_name("test");
     settings.connect_raw(stream, NoTls).await.unwrap()
 }
 

@@ -50,10 +50,16 @@ pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
 /// A server whose certificate has expired, and a store there.
 pub(crate) fn expired() -> (PostgresServer, Postgres) {
     let ca = Authority::new().unwrap();
-    let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
     let Certificate { expired, key, .. } = ca.certificate(&["127.0.0.1"]).unwrap();
-    server.certify(&expired, &key).unwrap();
-    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    showing(&expired, &key, &ca.pem())
+}
+
+/// A server with that certificate, and a store that trusts that authority.
+pub(crate) fn showing(certificate: &str, key: &str, trusted: &str) -> (PostgresServer, Postgres) {
+    let others = Authority::new().unwrap();
+    let server = encrypted(&others, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
+    server.certify(certificate, key).unwrap();
+    let tls = TlsConfig::with_ca(trusted).unwrap();
     let store = Postgres::new(app(&server).tls(tls));
     (server, store)
 }

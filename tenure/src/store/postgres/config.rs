@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::table::LeaseTable;
+use crate::logging;
 use crate::store::CredentialsProvider;
 use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
@@ -52,7 +53,7 @@ impl PostgresConfig {
     /// Warns that a password is sent where others may read it.
     pub(super) fn warns(&self) {
         if self.is_exposed() {
-            tracing::warn!(
+            logging::warn!(
                 host = ?self.host,
                 "the connection to PostgreSQL is not encrypted, and its password can be read or misused \
                  on the way: sslmode=verify-full encrypts it"

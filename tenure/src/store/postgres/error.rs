@@ -5,9 +5,9 @@ use std::io;
 
 use tokio_postgres::Error;
 use tokio_postgres::error::DbError;
-use tokio_rustls::rustls;
 
 use super::config::PostgresConfig;
+use crate::store::error::sanitized;
 use crate::store::{StoreError, StoreErrorKind};
 
 // SQLSTATEs, by their names in PostgreSQL's manual or what they mean here.
@@ -33,9 +33,13 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 /// "Feature not supported": a cached plan for a function that was replaced meanwhile, or a function
 /// that the server has only by name.
 const NOT_SUPPORTED: &str = "0A000";
-/// What Amazon Aurora refuses unless it writes a log for replicas.
-const LOG_POSITION: &str = "pg_current_wal_lsn";
+/// "Object not in prerequisite state".
+const NOT_READY: &str = "55000";
+/// What the refusal of Amazon Aurora names unless it writes a log for replicas: the function, or in
+/// later versions the setting.
+const LOG_POSITION: [&str; 3] = ["pg_current_wal_lsn", "pg_walfile_name", "wal_level"];
 const TOO_MANY_CONNECTIONS: &str = "53300";
+const OUT_OF_RANGE: &str = "22003";
 /// The first two letters of a class of codes.
 const DATA_EXCEPTIONS: &str = "22";
 const CONSTRAINT_VIOLATIONS: &str = "23";
@@ -51,7 +55,9 @@ const ALTERED: &str = "TN006";
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => refused(config, error),
-        None => StoreError::new(kind_of_client_error(error), with_cause(error)),
+        // A server may refuse our certificate only after the handshake.
+        None => StoreError::about_tls(error)
+            .unwrap_or_else(|| StoreError::new(kind_of_client_error(error), with_cause(error))),
     }
 }
 
@@ -68,9 +74,7 @@ fn kind_of_client_error(error: &Error) -> StoreErrorKind {
         return StoreErrorKind::Disconnected;
     }
     if let Some(error) = error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
-        let is_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         return match error.kind() {
-            _ if is_tls.is_some() => StoreErrorKind::Tls,
             // The library has read bytes that violate the protocol.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                 StoreErrorKind::UnexpectedReply
@@ -140,10 +144,22 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
                 same, set PostgresConfig::accept_fsync_off (accept_fsync_off=true in the URL)";
             (Kind::NotDurable, Some(advice.into()))
         }
-        NOT_SUPPORTED if error.message().contains(LOG_POSITION) => {
+        NOT_SUPPORTED | NOT_READY
+            if LOG_POSITION.iter().any(|named| error.message().contains(named)) =>
+        {
             let advice = "without the position in its log, a promotion can't be noticed; on Amazon Aurora, set \
                 rds.logical_replication to 1 in the parameter group of the cluster, and reboot the writer";
             (Kind::Withheld, Some(advice.into()))
+        }
+        // Durations are kept far below the highest number, so it is about a token.
+        OUT_OF_RANGE => {
+            let table = config.table.object("");
+            let advice = format!(
+                "the highest token that a candidate or {table} knows is {}, and none comes after it: give the \
+                 election another name, or another table",
+                i64::MAX
+            );
+            (Kind::BadRecord, Some(advice))
         }
         TOO_MANY_CONNECTIONS => {
             let advice = "each process needs two connections, one of them for wake-ups: raise the role's CONNECTION \
@@ -180,6 +196,12 @@ pub(super) fn is_about_a_row(error: &Error) -> bool {
         let class = code.code().get(..2);
         class == Some(DATA_EXCEPTIONS) || class == Some(CONSTRAINT_VIOLATIONS)
     })
+}
+
+/// What the server says of values for which a statement fails however often it is repeated.
+pub(crate) fn refused_values(error: &Error) -> Option<String> {
+    let (said, code) = (error.as_db_error()?.message(), error.code()?.code());
+    code.starts_with(DATA_EXCEPTIONS).then(|| sanitized(format_args!("{said} ({code})"), 200))
 }
 
 /// Whether that error says that the connection, or a statement that was prepared on it, is

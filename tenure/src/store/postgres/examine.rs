@@ -36,6 +36,13 @@ impl Postgres {
         Ok(texts.collect())
     }
 
+    /// Carries out statements that create the lease table and grant rights on it, as the store does
+    /// that itself: under a lock, and unless a stranger or another version has made the table.
+    #[doc(hidden)]
+    pub async fn migrate(&self, statements: &str) -> Result<(), StoreError> {
+        self.0.migrate(statements).await
+    }
+
     /// Whether a password goes unencrypted to another machine.
     #[doc(hidden)]
     pub fn is_exposed(&self) -> bool {

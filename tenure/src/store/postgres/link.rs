@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use tenure_core::Mark;
-use tokio_postgres::{Error, Notification, SimpleQueryRow};
+use tokio_postgres::{Notification, SimpleQueryRow};
 use tokio_util::sync::CancellationToken;
 
 use super::config::PostgresConfig;
@@ -19,7 +19,8 @@ use super::live::{Listening, Live};
 use super::presence::{self, Presence};
 use super::session::{Session, number, rows};
 use super::statements::Statements;
-use super::table::LeaseTable;
+use super::table::{LeaseTable, creation_lock};
+use crate::logging;
 use crate::runtime::Runtime;
 use crate::store::dial::Dial;
 use crate::store::slot::{Patience, Slot};
@@ -86,7 +87,7 @@ impl Link {
             Some(error) if self.requests.current().is_some() => {
                 if !self.lacks_wakeups.swap(true, Ordering::Relaxed) {
                     let error = error.with_causes();
-                    tracing::warn!(
+                    logging::warn!(
                         %error,
                         "no second connection could be opened: until there is one, no wake-ups and messages arrive, \
                          and waiting candidates poll"
@@ -96,7 +97,7 @@ impl Link {
             Some(_) => {}
             None => {
                 if self.lacks_wakeups.swap(false, Ordering::Relaxed) {
-                    tracing::info!(
+                    logging::info!(
                         "the second connection is open: wake-ups and messages arrive again"
                     );
                 }
@@ -137,10 +138,7 @@ impl Link {
     /// Creates missing tables and functions, if that is configured and safe.
     async fn make_or_find(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
         let table = &self.config.table;
-        if self.config.create_table {
-            there.is_ours()?;
-        }
-        there.is_current(table)?;
+        self.is_fit(there)?;
         let Some(missing) = &there.missing else { return Ok(()) };
         if !self.config.create_table {
             let detail = format!(
@@ -149,26 +147,44 @@ impl Link {
             );
             return Err(StoreError::new(StoreErrorKind::Missing, detail));
         }
+        self.make(session, there, &table.schema_sql()).await?;
+        logging::info!(table = table.object(""), "created the lease table, or its missing parts");
+        Ok(())
+    }
+
+    /// Carries out statements of a migration, in a session of its own.
+    pub(super) async fn migrate(&self, sql: &str) -> Result<(), StoreError> {
+        let session = self.open(CancellationToken::new(), |_| {}).await?;
+        let _ended = session.dead.clone().drop_guard();
+        let rows = session.set_up(&self.config, &presence::query(&self.config.table)).await?;
+        let there = Presence::read(&rows)?;
+        self.is_fit(&there)?;
+        self.make(&session, &there, sql).await
+    }
+
+    /// Checks that no stranger and no earlier version has made a part of the table. A user that does
+    /// not create it relies on its owner.
+    fn is_fit(&self, there: &Presence) -> Result<(), StoreError> {
+        if self.config.create_table {
+            there.is_ours()?;
+        }
+        there.is_current(&self.config.table)
+    }
+
+    /// Carries out statements that create something, in one transaction and under a lock. They wait
+    /// for that lock, but not long for those of tables, since renewals queue behind them.
+    async fn make(&self, session: &Session, there: &Presence, sql: &str) -> Result<(), StoreError> {
         // Functions of another version must not be replaced.
         if there.tells_version {
             self.is_known(session).await?;
         }
-        let made = self.make(session, &table.schema_sql()).await;
-        made.map_err(|error| not_made(&self.config, &error))?;
-        tracing::info!(table = table.object(""), "created the lease table, or its missing parts");
-        Ok(())
-    }
-
-    /// Carries out statements that create something, in one transaction and under a lock: IF NOT
-    /// EXISTS alone does not protect from others that create it too. They wait for that lock, but
-    /// not long for those of tables, since renewals queue behind them.
-    async fn make(&self, session: &Session, sql: &str) -> Result<(), Error> {
         let lock = format!(
-            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); \
+            "SELECT set_config('lock_timeout', '0', true), {}; \
              SELECT set_config('lock_timeout', '500ms', true);",
-            self.config.table.channel()
+            creation_lock(self.config.table.schema_name())
         );
-        session.client.batch_execute(&format!("{lock} {sql}")).await
+        let made = session.client.batch_execute(&format!("{lock} {sql}")).await;
+        made.map_err(|error| not_made(&self.config, &error))
     }
 
     /// Checks that the table has the version that this store knows.

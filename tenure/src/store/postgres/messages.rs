@@ -11,6 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::error::failed;
 use super::link::Link;
 use crate::Token;
+use crate::logging;
 use crate::store::subscriptions::inbox;
 use crate::store::{Key, Message, StoreError, StoreErrorKind};
 
@@ -40,7 +41,7 @@ pub(super) fn messages(
                     }
                     yield message;
                 }
-                Err(error) => tracing::warn!(%error, "a message to the leader could not be fetched"),
+                Err(error) => logging::warn!(%error, "a message to the leader could not be fetched"),
             }
         }
     }

@@ -42,5 +42,7 @@ mod table;
 mod value;
 
 pub use config::PostgresConfig;
+pub(crate) use error::refused_values;
 pub use store::Postgres;
 pub use table::LeaseTable;
+pub(crate) use table::{EXCLUDED, creation_lock, quoted};

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::PostgresConfig;
 use super::encryption;
 use super::error::{failed, is_fatal};
+use crate::logging;
 use crate::runtime::Connection;
 use crate::store::dial::{Dial, Reached};
 use crate::store::progress::{Ask, Progress};
@@ -302,12 +303,12 @@ async fn drive(
                     unreplicated.store(true, Ordering::Release);
                     dead.cancel();
                 } else {
-                    tracing::debug!(notice = notice.message(), "a notice of the server");
+                    logging::debug!(notice = notice.message(), "a notice of the server");
                 }
             }
             Some(Ok(_)) => {}
             Some(Err(error)) => {
-                tracing::debug!(%error, "the connection broke");
+                logging::debug!(%error, "the connection broke");
                 break;
             }
             None => break,

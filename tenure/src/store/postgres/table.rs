@@ -6,7 +6,7 @@ use crate::store::common::name_without;
 
 /// Characters that could end a string or the body of a function, although quoted identifiers may
 /// have them.
-const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
+pub(crate) const EXCLUDED: &[char] = &['\'', '\\', '$', '\0'];
 pub(super) const SCHEMA: Setting<String> =
     Setting::parameter("schema", |text| name_without::<63>(text, EXCLUDED))
         .must("1 to 63 bytes without ' \\ $ and zero", "elections")
@@ -168,8 +168,14 @@ impl Default for LeaseTable {
     }
 }
 
+/// The call that waits for others that create something in that schema, or the schema itself, until
+/// their transactions end: as in the file.
+pub(crate) fn creation_lock(schema: &str) -> String {
+    format!("pg_advisory_xact_lock(hashtext('{}'))", quoted(schema))
+}
+
 /// An identifier in quotes, with any characters in it.
-pub(super) fn quoted(identifier: &str) -> String {
+pub(crate) fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
@@ -206,6 +212,7 @@ mod tests {
         {
             let table = LeaseTable::new(schema, "tenure.leases").unwrap();
             let (sql, schema) = (table.schema_sql(), quoted(schema));
+            assert!(sql.contains(&creation_lock(table.schema_name())), "{schema}");
             assert!(sql.contains(&format!("to_regnamespace('{schema}')")), "{schema}");
             assert!(sql.contains(&format!("CREATE SCHEMA {schema};")), "{schema}");
             assert!(sql.contains(&format!("{schema}.\"tenure.leases_acquire\"(")), "{schema}");

@@ -17,7 +17,9 @@ WITH granted AS (
             AND (p.stamp <> $8 OR p.watched >= $9) IS NOT FALSE
             AND (current_setting('fsync') <> 'off' OR $18
                 OR current_setting('elections.accepts_fsync_off', true) = 'on')
-        RETURNING l.token, (l.holder, l.number, l.released, l.ttl, l.quarantine) = ($2, $3, false, $10, $11) AS is_whole
+        -- The candidate has seen the token before, so that one is at most $4.
+        RETURNING l.token, l.token > $4
+            AND (l.holder, l.number, l.released, l.ttl, l.quarantine) = ($2, $3, false, $10, $11) AS is_whole
 )
 SELECT CASE WHEN g.is_whole THEN g.token ELSE tenure.leases_altered() END FROM granted AS g
 UNION ALL

@@ -14,10 +14,13 @@
 --
 -- What locks the row of an election and that of the past locks them in this order.
 
--- IF NOT EXISTS would need the right to create it even where it exists.
 DO $body$
 BEGIN
-    IF to_regnamespace('tenure') IS NULL THEN
+    -- IF NOT EXISTS does not protect from others that create it too: they wait until this transaction ends.
+    PERFORM pg_advisory_xact_lock(hashtext('tenure'));
+    -- It would also need the right to create the schema where that exists. The catalogue is read, since what the
+    -- session remembers of it may be older than the lock.
+    IF NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.oid = to_regnamespace('tenure')) THEN
         CREATE SCHEMA tenure;
     END IF;
 END
