@@ -154,6 +154,7 @@ fn the_sidecar_of_the_manifest_answers_its_probes() {
     let objects = manifest.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
     let deployment = objects.into_iter().find(|object: &Value| object["kind"] == "Deployment");
     let pod = &deployment.unwrap()["spec"]["template"]["spec"];
+    assert_eq!(pod["enableServiceLinks"], false);
     let containers = pod["containers"].as_array().unwrap();
     let container = containers.iter().find(|one| one["name"] == "tenure").unwrap();
     let arguments = container["args"].as_array().unwrap();

@@ -7,7 +7,8 @@ use std::fmt;
 /// variable, or code.
 ///
 /// Its text names the setting, the value, what it must be, and a change that would do. It shows no
-/// password, and of a URL nothing but numbers: in a broken one, a password may be anywhere.
+/// password, and of a URL and of variables nothing but short numbers: any other text may be a
+/// password in the wrong place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     pub(super) setting: String,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
 use super::error::{SettingError, Value};
-use super::mistake::{Mistake, shown};
+use super::mistake::Mistake;
 use super::scheme::Scheme;
 use super::setting::{Fault, Place, Row, Setting};
 
@@ -172,15 +172,16 @@ impl Given {
     }
 
     fn shown(&self, entry: &Entry) -> Value {
-        match (&entry.text, self.origin) {
-            (Text::None { .. }, _) => Value::Missing,
-            (Text::NotUnicode, _) => Value::Hidden,
-            (Text::Some(_), _) if entry.row.is_secret => Value::Hidden,
-            (Text::Some(text), Origin::Variables) => Value::Shown(shown(text)),
-            (Text::Some(text), Origin::Url(_)) => {
-                let is_shown = entry.row.place == Place::Parameter && is_number(text);
-                if is_shown { Value::Shown(text.to_string()) } else { Value::Hidden }
+        let is_alone = match self.origin {
+            Origin::Variables => true,
+            Origin::Url(_) => entry.row.place == Place::Parameter,
+        };
+        match &entry.text {
+            Text::None { .. } => Value::Missing,
+            Text::Some(text) if is_alone && !entry.row.is_secret && is_number(text) => {
+                Value::Shown(text.to_string())
             }
+            Text::Some(_) | Text::NotUnicode => Value::Hidden,
         }
     }
 
@@ -210,8 +211,11 @@ impl Given {
     }
 }
 
-/// Whether a text is a short number, perhaps with a unit: that is no password.
+/// Whether a text looks like a short number, perhaps with a unit. Whatever was expected, another
+/// text may be a password in the wrong place.
 fn is_number(text: &str) -> bool {
-    let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    text.len() <= 20 && unit.len() < text.len() && unit.len() <= 2
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let number = text.trim_start_matches(['+', '-']);
+    let unit = number.trim_start_matches(|letter: char| is_digit(letter) || ". ".contains(letter));
+    text.len() <= 24 && number.starts_with(is_digit) && unit.len() <= 3
 }

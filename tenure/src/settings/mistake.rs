@@ -63,7 +63,7 @@ impl Mistake {
     }
 }
 
-/// A variable's value as an error may show it, in quotes: it may be a whole URL with a password in
+/// A value of code's as an error may show it, in quotes: it may be a whole URL with a password in
 /// it, given by mistake.
 pub(super) fn shown(value: &str) -> String {
     if value.contains('@') || value.contains("://") {

@@ -1,6 +1,6 @@
 //! Settings from environment variables.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use zeroize::Zeroizing;
 
@@ -15,7 +15,7 @@ pub(crate) struct Variables<'a, L> {
 
 impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     /// Each setting, by the first prefix under which it is set. One that is set and empty has no
-    /// value.
+    /// value. A port that Kubernetes has set for a Service counts as not set.
     pub(crate) fn given(&self, rows: &[&'static Row]) -> Given {
         let mut given = Given::new(Origin::Variables);
         for row in rows {
@@ -46,7 +46,7 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         let variable = row.variable?;
         let names = prefixes.iter().map(|prefix| format!("{prefix}{variable}"));
         let set = (first..).zip(names.clone()).find_map(|(rank, name)| {
-            let value = (self.lookup)(&name)?;
+            let value = (self.lookup)(&name).filter(|value| !is_of_service(&name, value))?;
             Some((rank, name, value.into_string()))
         });
         let any = || names.collect::<Vec<_>>().join(" or ");
@@ -60,4 +60,10 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         };
         Some(Entry { row, called, text, rank, is_taken: false })
     }
+}
+
+/// Whether Kubernetes has set it: in each pod, a Service `redis` is `REDIS_PORT=tcp://10.0.0.1:6379`.
+fn is_of_service(name: &str, value: &OsStr) -> bool {
+    let begins = |text: &str| ["tcp://", "udp://", "sctp://"].iter().any(|it| text.starts_with(it));
+    name.ends_with("_PORT") && value.to_str().is_some_and(begins)
 }

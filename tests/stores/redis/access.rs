@@ -86,6 +86,29 @@ over_both_clients! {
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
     }
 
+    async fn another_database_needs_one_right_more(client: Client) {
+        let server = server();
+        let third = || client.store(as_app(local(server.port()).database(3).unwrap()));
+        let_in(&server, &RIGHTS);
+        let error = call(&third(), acquire(1, None)).await.unwrap_err();
+        assert!(error.to_string().contains("select"), "{error}");
+        let_in(&server, &[&RIGHTS[..], &["+select"]].concat());
+        takes_part(&server, &third(), SOON).await.unwrap();
+    }
+
+    /// Redis counts INFO among the dangerous commands; the version of these tests does not say that
+    /// it was INFO which a script may not call.
+    async fn a_role_without_dangerous_commands_needs_info(client: Client) {
+        const SAFE: [&str; 4] = ["~*", "&*", "+@all", "-@dangerous"];
+        let server = server();
+        let_in(&server, &SAFE);
+        let error = call(&store(client, &server), acquire(1, None)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
+        assert!(error.to_string().to_lowercase().contains("info"), "{error}");
+        let_in(&server, &[&SAFE[..], &["+info"]].concat());
+        takes_part(&server, &store(client, &server), SOON).await.unwrap();
+    }
+
     async fn purging_and_listing_need_more_rights(client: Client) {
         let server = server();
         let_in(&server, &RIGHTS);

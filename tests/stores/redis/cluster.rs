@@ -336,6 +336,24 @@ async fn node_that_sends_on(to: u16, listed: Arc<Mutex<Vec<u16>>>, knows_it: boo
     .await
 }
 
+/// It accepts connections, and says nothing, as a network that has no such address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_address_is_told_with_its_node() {
+    let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    // As the keeper of the slot, and as the node to which the slot is being moved.
+    for is_moved_to in [false, true] {
+        let listed = Arc::<Mutex<Vec<u16>>>::default();
+        let node = node_that_sends_on(port, Arc::clone(&listed), true).await;
+        *listed.lock().unwrap() = vec![if is_moved_to { node.port } else { port }];
+        let config = by(&[node.port]).connect_timeout(Duration::from_secs(3));
+        let error = call(&store(config), Request::Observe).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+        let told = format!("127.0.0.1:{port}, as most of the nodes 127.0.0.1:{} name", node.port);
+        assert!(error.to_string().contains(&told), "{error}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_node_alone_sends_nobody_anywhere() {
     // Whether more than half of the primaries know the node that requests are redirected to.

@@ -103,6 +103,9 @@ over_both_clients! {
             for request in [acquire(1, None), acquire(2, None), Request::Observe] {
                 refuses(&store, &[request], StoreErrorKind::BadRecord).await;
             }
+            let error = call(&store, Request::Observe).await.unwrap_err().to_string();
+            assert!(error.contains(&format!("its field {damaged} ")), "{error}");
+            assert!(error.ends_with(&format!("stop all candidates, and DEL {RECORD}")), "{error}");
         }
         // Half a record is no vacancy.
         for missing in ["token", "holder", "number", "released"] {
@@ -203,6 +206,20 @@ over_both_clients! {
         granted_after_a_watch(&right, acquire(1, None)).await;
         let shown = format!("{:?}", with_password(server.port(), PASSWORD));
         assert!(!shown.contains("horse"), "{shown}");
+    }
+
+    async fn passwords_of_any_characters(client: Client) {
+        let server = server();
+        for password in ["correct horse", "\"a'b\\", "x\r\nSET injected 1", "#päss\twörd\0"] {
+            let set = format!(">{password}");
+            let acl = ["ACL", "SETUSER", "app", "reset", "on", &set, "~*", "&*", "+@all"];
+            let answer = server.command(&acl).unwrap();
+            assert_eq!(answer, Raw::SimpleString("OK".into()), "{password:?}");
+            let config = local(server.port()).credentials(Credentials::new("app", Secret::new(password)));
+            call(&client.store(config), Request::Observe).await.unwrap();
+            let answer = server.command(&["EXISTS", "injected"]).unwrap();
+            assert_eq!(answer, Raw::Integer(0), "{password:?}");
+        }
     }
 
     async fn a_user_that_may_not_run_scripts(client: Client) {

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::config::{Address, RedisConfig, Servers};
+use crate::logging;
 use crate::store::error::sanitized;
 
+/// Whether this build has a store that can encrypt: fred can't.
+const ENCRYPTS: bool = cfg!(all(feature = "redis-without-tls", feature = "tls"));
 /// The most bytes that are shown of a host.
 const HOST_MOST: usize = 256;
 
@@ -30,7 +33,7 @@ impl RedisConfig {
     /// Logs what is allowed and risky.
     pub(super) fn warn(&self) {
         for caution in self.cautions() {
-            tracing::warn!("{caution}");
+            logging::warn!("{caution}");
         }
     }
 
@@ -69,10 +72,12 @@ impl RedisConfig {
         };
         let far = at.iter().find(|at| !is_this_host(at)).filter(|_| is_sent)?;
         let far = sanitized(far, HOST_MOST);
-        Some(format!(
-            "the password is sent unencrypted to {far}: encrypt with rediss:// in the place of redis:// \
-             (or RedisConfig::tls)"
-        ))
+        let remedy = if ENCRYPTS {
+            "encrypt with rediss:// in the place of redis:// (or RedisConfig::tls)"
+        } else {
+            "this program was built without encryption; build it with the feature `redis` of the crate `tenure`"
+        };
+        Some(format!("the password is sent unencrypted to {far}: {remedy}"))
     }
 }
 
@@ -123,6 +128,14 @@ mod tests {
             );
             assert!(!cautions[0].contains("hush"), "{cautions:?}");
         }
+    }
+
+    #[test]
+    fn encryption_is_advised_where_there_is_some() {
+        let cautions = cautions("redis://:hush@far");
+        let is_there = cfg!(all(feature = "redis-without-tls", feature = "tls"));
+        assert_eq!(cautions[0].contains("rediss://"), is_there, "{cautions:?}");
+        assert_eq!(cautions[0].contains("the feature `redis`"), !is_there, "{cautions:?}");
     }
 
     #[test]

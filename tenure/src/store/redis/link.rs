@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::config::{RedisConfig, Servers};
+use super::config::{Address, RedisConfig, Servers};
 use super::purge::Purging;
 use super::route::Route;
 use super::sentinel;
 use super::session::{self, Connector, Live};
+use crate::Instant;
 use crate::runtime::Runtime;
-use crate::store::StoreError;
 use crate::store::slot::{Patience, Slot};
+use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) connector: Arc<Connector>,
@@ -46,9 +47,10 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
+        let late = self.late();
         let at = self.route.find().await?;
-        let RedisConfig { servers, login, database, .. } = &self.connector.config;
-        let live = self.connector.open(&at, login, *database, session::REPLY_MOST).await?;
+        let RedisConfig { servers, database, .. } = &self.connector.config;
+        let live = self.open(&at, *database, late).await?;
         if let Servers::Sentinels { .. } = servers {
             let half_way = live.dead.clone().drop_guard();
             sentinel::is_primary(&live).await?;
@@ -56,6 +58,48 @@ impl Link {
         }
         session::load_scripts(&live).await?;
         Ok(live)
+    }
+
+    /// When an attempt to connect that begins now can still say what it waited for.
+    pub(super) fn late(&self) -> Instant {
+        let Connector { config, runtime, .. } = &*self.connector;
+        runtime.now() + config.connect_timeout * 9 / 10
+    }
+
+    /// Opens a connection to a server that keeps elections. If it can't be reached, the error says
+    /// who has named it: a server may announce an address that is of no use to candidates.
+    pub(super) async fn open(
+        &self,
+        at: &Address,
+        database: u8,
+        late: Instant,
+    ) -> Result<Live, StoreError> {
+        let Connector { config, runtime, .. } = &*self.connector;
+        let opens = self.connector.open(at, &config.login, database, session::REPLY_MOST);
+        let (who, setting) = match &config.servers {
+            Servers::One(_) => return opens.await,
+            Servers::Sentinels { .. } => ("sentinels", "replica-announce-ip"),
+            Servers::Cluster { .. } => ("nodes", "cluster-announce-ip"),
+        };
+        let opened = tokio::select! {
+            biased;
+            opened = opens => opened,
+            () = runtime.sleep_until(late) => {
+                let detail = format!("{at} has not answered within {:?}", config.connect_timeout);
+                Err(StoreError::new(StoreErrorKind::Unreachable, detail))
+            }
+        };
+        opened.map_err(|error| {
+            if error.kind() != StoreErrorKind::Unreachable {
+                return error;
+            }
+            let listed: Vec<_> = config.servers.listed().iter().map(ToString::to_string).collect();
+            let detail = format!(
+                "{at}, as most of the {who} {} name it: if candidates reach it elsewhere, set its {setting}",
+                listed.join(", ")
+            );
+            StoreError::new(StoreErrorKind::Unreachable, detail).with_source(error)
+        })
     }
 }
 

@@ -67,14 +67,14 @@ impl Answer {
 
 impl Target<Live> {
     /// The connection to it, opened anew if there is none.
-    async fn live(&self, link: &Link, patience: Patience) -> Result<Arc<Live>, StoreError> {
-        let (connector, members) = (Arc::clone(&link.connector), Arc::clone(&link.route.members));
+    async fn live(&self, link: &Arc<Link>, patience: Patience) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(link);
         let (at, is_same_host) = (self.at.clone(), self.is_same_host);
         let connect = move || {
             async move {
-                cluster::is_node(&members, &at, is_same_host).await?;
-                let live = connector.open(&at, &connector.config.login, 0, session::REPLY_MOST);
-                let live = live.await?;
+                let late = link.late();
+                cluster::is_node(&link.route.members, &at, is_same_host).await?;
+                let live = link.open(&at, 0, late).await?;
                 session::load_scripts(&live).await?;
                 Ok(live)
             }

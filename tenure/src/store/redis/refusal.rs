@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use super::field::Field;
+use super::shown::FIELDS;
 use crate::store::error::sanitized;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The store's error for an error reply of the server.
 pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     let kind = match code {
-        "WRONGTYPE" => StoreErrorKind::BadRecord,
         "NOAUTH" | "WRONGPASS" => StoreErrorKind::Authentication,
         "NOPERM" => StoreErrorKind::Permission,
         // UNBLOCKED is from a primary that was demoted while it waited for its replicas.
@@ -31,9 +31,20 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
             return StoreError::new(StoreErrorKind::Refused, detail);
         }
         // An error that `redis.call` raises inside a script has its code in the text.
-        _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
-        // The second one is Redis 7.0's, of a command in a script: it has no code.
-        _ if text.contains("NOPERM") || text.contains("The user executing the script can't") => {
+        _ if code == "WRONGTYPE" || text.contains("WRONGTYPE") => {
+            return damaged(sanitized(format_args!("{code} {text}"), TEXT_MOST));
+        }
+        // Redis 7.0's, of a command in a script: it has no code, and does not say which command.
+        _ if text.contains("The user executing the script can't") => {
+            let text = sanitized(text, TEXT_MOST);
+            let detail = format!(
+                "{code} {text}; the scripts need +hmget +hstrlen +hset +time +info +publish (-@dangerous takes +info \
+                 away)"
+            );
+            return StoreError::new(StoreErrorKind::Permission, detail);
+        }
+        // The second one is of the choice of a database, whose code redis-rs leaves out.
+        _ if text.contains("NOPERM") || text.contains("has no permissions") => {
             StoreErrorKind::Permission
         }
         _ if text.contains("READONLY") || text.contains("read only replica") => {
@@ -70,7 +81,20 @@ pub(super) fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
             );
             return StoreError::showing(StoreErrorKind::BadRecord, detail);
         }
-        b"record" => return damaged("its fields do not hold what they should"),
+        b"record" => {
+            let [Field::Text(record), Field::Number(place)] = detail else {
+                return unexpected(detail);
+            };
+            let place = usize::try_from(*place).ok().and_then(|place| place.checked_sub(1));
+            let Some(field) = place.and_then(|place| FIELDS.get(place)) else {
+                return unexpected(detail);
+            };
+            let record = String::from_utf8_lossy(record);
+            let detail = format_args!(
+                "its field {field} does not hold what it should: stop all candidates, and DEL {record}"
+            );
+            return StoreError::showing(StoreErrorKind::BadRecord, detail);
+        }
         b"token" => return damaged("a candidate knows a token of 2^53 or more"),
         b"withheld" => return withheld(detail),
         _ => (StoreErrorKind::Refused, ""),
@@ -103,6 +127,9 @@ fn withheld(detail: &[Field<'_>]) -> StoreError {
 
 /// The error of an answer of the right form with a value that no candidate has written.
 pub(super) fn damaged(detail: impl Display) -> StoreError {
+    let detail = format_args!(
+        "{detail}: stop all candidates, and DEL {{prefix}}:leader:<key> (or {{prefix}}:past, if the past is meant)"
+    );
     StoreError::showing(StoreErrorKind::BadRecord, detail)
 }
 
@@ -122,12 +149,21 @@ mod tests {
         let error = refused(b"older", &[text("{app}:leader:a")]);
         assert_eq!(error.kind(), StoreErrorKind::BadRecord);
         assert!(error.to_string().ends_with("remove it by DEL {app}:leader:a"), "{error}");
+        let error = refused(b"record", &[text("{app}:leader:a"), Field::Number(3)]);
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+        assert!(error.to_string().contains("its field number"), "{error}");
+        assert!(error.to_string().ends_with("DEL {app}:leader:a"), "{error}");
+        let error = server_error("WRONGTYPE", "Operation against a key");
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+        assert!(error.to_string().contains("DEL {prefix}:leader:<key>"), "{error}");
         let fields = ["run_id", "", "other_version:1.2"].map(text);
         let error = refused(b"withheld", &fields);
         assert_eq!(error.kind(), StoreErrorKind::Withheld);
         assert!(error.to_string().contains("INFO has run_id:\"\" (other_version:1.2)"), "{error}");
         let error = server_error("NOAUTH", "Authentication required.");
         assert_eq!(error.kind(), StoreErrorKind::Authentication);
+        let error = server_error("ERR", "this user has no permissions to run the 'select' command");
+        assert_eq!(error.kind(), StoreErrorKind::Permission);
         let error = server_error("MOVED", "3999 127.0.0.1:6381");
         assert!(
             error

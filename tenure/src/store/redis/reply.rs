@@ -85,7 +85,9 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
                 past: past_of(stamp, longest)?,
             }
         }
-        (b"superseded", &[Number(last)]) => Reply::Superseded { last: Token::new(exact(last)?) },
+        (b"superseded", &[Number(last)]) => {
+            Reply::Superseded { last: Token::new(exact("token", last)?) }
+        }
         (b"released", []) => Reply::Released,
         (b"not_held", []) => Reply::NotHeld,
         (b"described", []) => Reply::Described,

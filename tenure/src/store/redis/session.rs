@@ -4,8 +4,6 @@
 //! retry, replay, follow redirections or wait. The outcome of a request without a reply is unknown,
 //! and stays so.
 
-use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +31,6 @@ use crate::store::dial::{Dial, Reached};
 use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::slot;
 use crate::store::{Profile, StoreError, StoreErrorKind};
-use crate::tls;
 
 /// A connection that was working when last seen.
 pub(super) struct Live {
@@ -278,26 +275,19 @@ fn failed(error: &RedisError) -> StoreError {
     if let Some(code) = error.code() {
         let text = error.detail().unwrap_or_default();
         if version::is_about_hello(code, text) {
-            return version::without_resp3(text);
+            return version::without_resp3();
         }
         return server_error(code, text);
     }
+    // A server may refuse our certificate only after the handshake.
+    if let Some(error) = StoreError::about_tls(error) {
+        return error;
+    }
     let kind = match error.kind() {
-        ErrorKind::RESP3NotSupported => return version::without_resp3(&error.to_string()),
+        ErrorKind::RESP3NotSupported => return version::without_resp3(),
         ErrorKind::AuthenticationFailed => StoreErrorKind::Authentication,
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreErrorKind::UnexpectedReply,
-        // A server may refuse our certificate only after the handshake.
-        _ if is_about_tls(error) => StoreErrorKind::Tls,
         _ => StoreErrorKind::Disconnected,
     };
     StoreError::showing(kind, error)
-}
-
-fn is_about_tls(error: &RedisError) -> bool {
-    // The client keeps the cause behind a pointer.
-    let cause =
-        error.source().and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>());
-    let cause =
-        cause.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
-    cause.is_some_and(tls::is_refusal)
 }

@@ -7,6 +7,7 @@ use super::config::{
     Address, DATABASE, Listed, NODES, PREFIX, PRIMARY, RedisConfig, SENTINELS, Servers, distinct,
 };
 use crate::SettingError;
+use crate::logging;
 use crate::settings::values::{flag, parsed, port};
 use crate::settings::{Configured, Fault, Given, Hosts, Path, Scheme, Setting, Table, Variables};
 use crate::store::Secret;
@@ -144,8 +145,10 @@ impl RedisConfig {
 
     /// Reads variables through `lookup`; the table of `docs/stores/redis.md` has their names. Each
     /// is looked up under the first prefix, then under the next. The first that is set counts; one
-    /// that is set and empty means that there is no value. User and password are only looked up
-    /// under the prefix of the host: those of one server are not sent to another.
+    /// that is set and empty means that there is no value, and a port such as
+    /// `tcp://10.0.0.1:6379`, which Kubernetes sets for a Service, counts as not set. User and
+    /// password are only looked up under the prefix of the host: those of one server are not sent
+    /// to another.
     ///
     /// With encryption, the system's certificate authorities are trusted, or those in the file that
     /// `SSL_CERT_FILE` names. If both a host and a sentinel's are set, that of the earlier prefix
@@ -173,7 +176,7 @@ impl RedisConfig {
         if let Some(rank) = only_one_kind_of_server(&mut given)? {
             for row in [&USER.row, &PASSWORD.row, &PASSWORD_FILE.row] {
                 if let Some(unused) = variables.only_under(&mut given, rank, row) {
-                    tracing::warn!(
+                    logging::warn!(
                         unused,
                         instead = given.called(row),
                         "a variable is not used, since the host is named under another prefix: set the same one \
@@ -213,7 +216,7 @@ fn only_one_kind_of_server(given: &mut Given) -> Result<Option<usize>, SettingEr
         given.forget(row);
     }
     if given.rank(&PORT.row).is_some_and(|port| port > rank) {
-        tracing::warn!(
+        logging::warn!(
             host = given.called(&HOST.row),
             port = given.called(&PORT.row),
             "the port comes from another prefix than the host: set the host's own if it differs"

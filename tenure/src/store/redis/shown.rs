@@ -15,6 +15,22 @@ use crate::{HolderId, Instant, Token};
 /// The largest integer that Lua's numbers hold exactly.
 pub(super) const EXACT: u64 = 1 << 53;
 
+/// The fields of a record that the scripts read, in their order.
+pub(super) const FIELDS: [&str; 12] = [
+    "token",
+    "holder",
+    "number",
+    "released",
+    "ttl",
+    "quarantine",
+    "asked",
+    "defer",
+    "wanted",
+    "reserved_for",
+    "reserve",
+    "written",
+];
+
 /// What waiting candidates are told: of the record, what the scripts read of it, in their order.
 pub(super) fn shown(fields: &[Field<'_>]) -> Result<Shown, StoreError> {
     use Field::{Number, Text};
@@ -31,37 +47,43 @@ pub(super) fn shown(fields: &[Field<'_>]) -> Result<Shown, StoreError> {
         }
         _ => return Err(unexpected(fields)),
     };
-    let (last, past) = (Token::new(exact(last)?), past_of(stamp, longest)?);
-    Ok(Shown { sight: Sight { last, record, past, now: instant(exact(now)?) }, profile })
+    let (last, past) = (Token::new(exact("token", last)?), past_of(stamp, longest)?);
+    let now = instant(exact("server's clock", now)?);
+    Ok(Shown { sight: Sight { last, record, past, now }, profile })
 }
 
 fn record(fields: &[Field<'_>]) -> Result<Record, StoreError> {
-    let mut texts = [&b""[..]; 12];
+    let mut texts = [&b""[..]; FIELDS.len()];
     if fields.len() != texts.len() {
         return Err(unexpected(fields));
     }
-    for (text, field) in texts.iter_mut().zip(fields) {
-        let Field::Text(found) = field else { return Err(damaged("it lacks a field")) };
+    for ((text, field), name) in texts.iter_mut().zip(fields).zip(FIELDS) {
+        let Field::Text(found) = field else {
+            return Err(damaged(format_args!("it lacks the field {name}")));
+        };
         *text = found;
     }
     let [token, holder, number, released, ttl, quarantine, asked, defer, wanted, to, reserve, at] =
         texts;
-    let number = whole(number).map(RequestId::new)?;
+    let number = whole("number", number).map(RequestId::new)?;
     let reservation = match to {
         b"" => None,
-        to => Some(Reservation { name: name_of(to)?, reserve: duration(reserve)? }),
+        to => Some(Reservation {
+            name: name_of("reserved_for", to)?,
+            reserve: duration("reserve", reserve)?,
+        }),
     };
     Ok(Record {
-        token: whole(token).map(Token::new)?.ok_or_else(|| damaged("its token is 0"))?,
-        holder: HolderId::from_bits(bits(holder)?),
+        token: whole("token", token).map(Token::new)?.ok_or_else(|| damaged("its token is 0"))?,
+        holder: HolderId::from_bits(bits("holder", holder)?),
         number: number.ok_or_else(|| damaged("its number is 0"))?,
         released: released == b"1",
         reservation,
-        ttl: duration(ttl)?,
-        quarantine: duration(quarantine)?,
+        ttl: duration("ttl", ttl)?,
+        quarantine: duration("quarantine", quarantine)?,
         wanted: wish_of(wanted)?,
         asked: asked_of(asked, defer)?,
-        written: instant(whole(at)?),
+        written: instant(whole("written", at)?),
     })
 }
 
@@ -69,8 +91,8 @@ pub(super) fn past_of(stamp: &[u8], longest: i64) -> Result<Option<UnwatchedPast
     Ok(match stamp {
         b"" => None,
         stamp => Some(UnwatchedPast {
-            stamp: Stamp::from_bits(bits(stamp)?),
-            longest: Duration::from_micros(exact(longest)?),
+            stamp: Stamp::from_bits(bits("past's stamp", stamp)?),
+            longest: Duration::from_micros(exact("past's longest", longest)?),
         }),
     })
 }
@@ -78,7 +100,7 @@ pub(super) fn past_of(stamp: &[u8], longest: i64) -> Result<Option<UnwatchedPast
 pub(super) fn asked_of(name: &[u8], defer: &[u8]) -> Result<Option<Asked>, StoreError> {
     Ok(match name {
         b"" => None,
-        name => Some(Asked { name: name_of(name)?, defer: duration(defer)? }),
+        name => Some(Asked { name: name_of("asked", name)?, defer: duration("defer", defer)? }),
     })
 }
 
@@ -86,39 +108,42 @@ pub(super) fn wish_of(text: &[u8]) -> Result<Option<Wish>, StoreError> {
     Ok(match text {
         b"" => None,
         b"any" => Some(Wish::Anybody),
-        name => Some(Wish::Name(name_of(name)?)),
+        name => Some(Wish::Name(name_of("wanted", name)?)),
     })
 }
 
-fn name_of(text: &[u8]) -> Result<NameId, StoreError> {
-    bits(text).map(NameId::from_bits)
+fn name_of(what: &str, text: &[u8]) -> Result<NameId, StoreError> {
+    bits(what, text).map(NameId::from_bits)
 }
 
 /// Reads an identity.
-fn bits(text: &[u8]) -> Result<u128, StoreError> {
+fn bits(what: &str, text: &[u8]) -> Result<u128, StoreError> {
     let digits = std::str::from_utf8(text).ok().filter(|text| text.len() == 32);
-    let shown = || sanitized(String::from_utf8_lossy(text), TEXT_MOST);
-    digits
-        .and_then(|digits| u128::from_str_radix(digits, 16).ok())
-        .ok_or_else(|| damaged(format_args!("{:?} in it is no identity", shown())))
+    let bits = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    bits.ok_or_else(|| unreadable(what, text))
 }
 
-fn whole(text: &[u8]) -> Result<u64, StoreError> {
+fn whole(what: &str, text: &[u8]) -> Result<u64, StoreError> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.map_or_else(|| Err(damaged("a number of it can't be read")), exact)
+    number.map_or_else(|| Err(unreadable(what, text)), |number| exact(what, number))
 }
 
-pub(super) fn exact(number: i64) -> Result<u64, StoreError> {
+fn unreadable(what: &str, text: &[u8]) -> StoreError {
+    let shown = sanitized(String::from_utf8_lossy(text), TEXT_MOST);
+    damaged(format_args!("its {what} is {shown:?}"))
+}
+
+pub(super) fn exact(what: &str, number: i64) -> Result<u64, StoreError> {
     let exact = u64::try_from(number).ok().filter(|number| *number < EXACT);
-    exact.ok_or_else(|| damaged(format_args!("a number of it is {number}, outside 0 to 2^53")))
+    exact.ok_or_else(|| damaged(format_args!("its {what} is {number}, outside 0 to 2^53")))
 }
 
 pub(super) fn token_of(number: i64) -> Result<Token, StoreError> {
-    Token::new(exact(number)?).ok_or_else(|| damaged("its token is 0"))
+    Token::new(exact("token", number)?).ok_or_else(|| damaged("its token is 0"))
 }
 
-fn duration(text: &[u8]) -> Result<Duration, StoreError> {
-    whole(text).map(Duration::from_micros)
+fn duration(what: &str, text: &[u8]) -> Result<Duration, StoreError> {
+    whole(what, text).map(Duration::from_micros)
 }
 
 pub(super) fn instant(micros: u64) -> Instant {

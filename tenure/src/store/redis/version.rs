@@ -22,11 +22,12 @@ pub(super) fn is_known(info: &str) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
 }
 
-/// The refusal of a server, or of a proxy before it, that does not answer `HELLO 3`.
-pub(super) fn without_resp3(said: &str) -> StoreError {
+/// The refusal of a server, or of a proxy before it, that does not answer `HELLO 3`. Its text may
+/// repeat the user and the password, which the greeting has.
+pub(super) fn without_resp3() -> StoreError {
     let detail = format!(
         "the server, or a proxy before it, does not speak RESP3, by which wake-ups and replies share a connection: \
-         connect to Redis {OLDEST} or later, or Valkey, without that proxy ({said})"
+         connect to Redis {OLDEST} or later, or Valkey, without that proxy"
     );
     StoreError::new(StoreErrorKind::UnsupportedVersion, detail)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fred::clients::Client;
 use fred::error::{Error, ErrorKind};
-use fred::interfaces::{ClientLike, EventInterface, LuaInterface, PubsubInterface};
+use fred::interfaces::{AuthInterface, ClientLike, EventInterface, LuaInterface, PubsubInterface};
 use fred::socket2::TcpKeepalive;
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, CustomCommand, RespVersion, Value};
@@ -114,12 +114,17 @@ impl Link {
     fn client(&self, reached: &Reached, identity: &Identity) -> Result<Client, StoreError> {
         let RedisConfig { database, connect_timeout, .. } = &self.config;
         let Address { port, .. } = self.server()?;
+        let password = identity.password.as_ref().map(Secret::reveal).map(str::to_owned);
+        // In RESP3, fred sends the password in a line of text (HELLO), where a space ends it and a
+        // line break begins a command. In RESP2 it sends AUTH, framed: `open` greets after that.
+        let version = if password.is_some() { RespVersion::RESP2 } else { RespVersion::RESP3 };
+        let username = identity.username.clone().unwrap_or_else(|| "default".to_owned());
         let config = Config {
             fail_fast: true,
-            version: RespVersion::RESP3,
+            version,
             server: ServerConfig::new_centralized(reached.address(), *port),
-            username: identity.username.clone(),
-            password: identity.password.as_ref().map(Secret::reveal).map(str::to_owned),
+            username: Some(username),
+            password,
             database: Some(*database).filter(|database| *database != 0),
             ..Config::default()
         };
@@ -165,28 +170,39 @@ impl Link {
             ErrorKind::Timeout => {
                 StoreError::new(StoreErrorKind::Unreachable, error.details().to_owned())
             }
+            // Where AUTH waits for its answer, fred takes the end of the connection for one.
+            ErrorKind::Protocol if error.details() == "Expected string." => {
+                StoreError::new(StoreErrorKind::Disconnected, "it ended while it logged in")
+            }
             _ => failed(error),
         }
     }
 }
 
-/// Opens a client's connection. The task that drives it ends when the handle is dropped.
+/// Opens a client's connection, which speaks RESP3 then. The task that drives it ends when the
+/// handle is dropped.
 async fn open(client: &Client) -> Result<AbortOnDropHandle<Result<(), Error>>, Error> {
     let mut connected = Box::pin(client.wait_for_connect());
     // Subscribes before there can be an event.
     let early = connected.as_mut().now_or_never();
     let mut routing = AbortOnDropHandle::new(client.connect());
-    if early.is_none() {
-        tokio::select! {
-            biased;
-            connected = connected => connected?,
-            ended = &mut routing => {
-                ended??;
-                return Err(Error::new(ErrorKind::Canceled, "ended while connecting"));
-            }
+    let opened = async {
+        if early.is_none() {
+            connected.await?;
+        }
+        if client.protocol_version() != RespVersion::RESP3 {
+            client.hello(RespVersion::RESP3, None, None).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    tokio::select! {
+        biased;
+        opened = opened => opened.map(|()| routing),
+        ended = &mut routing => {
+            ended??;
+            Err(Error::new(ErrorKind::Canceled, "ended while connecting"))
         }
     }
-    Ok(routing)
 }
 
 impl Connection for Live {
@@ -369,7 +385,7 @@ fn server_error(error: &Error) -> Option<(&str, &str)> {
 pub(super) fn failed(error: &Error) -> StoreError {
     if let Some((code, text)) = server_error(error) {
         if version::is_about_hello(code, text) {
-            return version::without_resp3(text);
+            return version::without_resp3();
         }
         return refusal::server_error(code, text);
     }

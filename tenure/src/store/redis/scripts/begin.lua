@@ -13,19 +13,23 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > 4503599627370496 then now = 0 end
 
--- The record of an election; false if there is none, nil and a refusal if it can't be read.
+-- The record of an election; false if there is none, nil and a refusal if it can't be read, with the place of a field that
+-- does not hold what it should.
 local function record_of(key)
   local r = redis.pcall('HMGET', key, 'token', 'holder', 'number', 'released', 'ttl', 'quarantine', 'asked', 'defer',
     'wanted', 'reserved_for', 'reserve', 'written')
   if r.err then return nil, {'refused', 'error', r.err} end
   if not (r[1] or r[2] or r[3]) then return false end
   for place = 1, 12 do
-    if r[place] and #r[place] > 32 then return nil, {'refused', 'record', key} end
+    if r[place] and #r[place] > 32 then return nil, {'refused', 'record', key, place} end
   end
   r.token, r.holder, r.number, r.released = whole(r[1]), r[2], whole(r[3]), r[4] == '1'
   r.ttl, r.quarantine = whole(r[5]), whole(r[6])
-  if r.token and r.holder and r.number and (r.released or r[4] == '0') and r.ttl and r.quarantine then return r end
+  local bad = not r.token and 1 or not r.holder and 2 or not r.number and 3 or not (r.released or r[4] == '0') and 4
+    or not r.ttl and 5 or not r.quarantine and 6
+  if not bad then return r end
   -- Records of the versions before 1 had the end of the lease.
   local older = redis.call('HMGET', key, 'lease_end')[1]
-  return nil, {'refused', older and 'older' or 'record', key}
+  if older then return nil, {'refused', 'older', key} end
+  return nil, {'refused', 'record', key, bad}
 end

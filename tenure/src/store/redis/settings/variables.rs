@@ -61,6 +61,18 @@ fn empty_variables_mean_no_value() {
 }
 
 #[test]
+fn ports_of_services_count_as_not_set() {
+    for link in ["tcp://10.0.0.1:6379", "udp://10.0.0.1:6379", "sctp://[fd00::1]:6379"] {
+        let set = [("A_PORT", link), ("B_PORT", "7"), ("A_SENTINEL_PORT", link), ("B_HOST", "h")];
+        assert_eq!(servers(&set), one("h", 7), "{link}");
+        assert_eq!(servers(&[("A_HOST", "h"), ("B_PORT", link)]), one("h", 6379), "{link}");
+    }
+    // Nothing else is such a port.
+    from(&[("A_HOST", "h"), ("A_PORT", "http://h:7")]).unwrap_err();
+    from(&[("A_HOST", "tcp://10.0.0.1")]).unwrap_err();
+}
+
+#[test]
 fn credentials_go_to_their_own_host_only() {
     let password = |variables: &[(&str, &str)]| {
         let Identity { username, password } = from(variables).unwrap().login.at_once();
