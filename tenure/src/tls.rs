@@ -7,7 +7,6 @@
 pub(crate) mod files;
 mod problem;
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{self, Path, PathBuf};
@@ -18,7 +17,7 @@ use tokio_rustls::rustls::client::WantsClientCert;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{self, ClientConfig, ConfigBuilder, RootCertStore};
+use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
 pub(crate) use problem::Problem;
 
@@ -184,15 +183,6 @@ impl fmt::Debug for TlsConfig {
         // The rest is certificates and keys.
         f.debug_struct("TlsConfig").field("server_name", &self.server_name).finish_non_exhaustive()
     }
-}
-
-/// Whether that is an error of TLS itself.
-#[cfg_attr(
-    not(feature = "redis-without-tls"),
-    allow(dead_code, reason = "other clients keep its type")
-)]
-pub(crate) fn is_refusal(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    error.is::<rustls::Error>()
 }
 
 /// A relative path counts from the present folder, also if that changes later.

@@ -11,7 +11,7 @@ use std::future::{Future, ready};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{self, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -165,7 +165,11 @@ impl From<CredentialsError> for StoreError {
 
 /// Who a store connects as: nobody in particular by default.
 #[derive(Clone, Default)]
-pub(crate) struct Login(Option<Arc<dyn CredentialsProvider>>);
+pub(crate) struct Login {
+    provider: Option<Arc<dyn CredentialsProvider>>,
+    /// The password of the latest connection. Errors do not show it for as long as it is kept.
+    sent: Arc<Mutex<Option<Secret>>>,
+}
 
 /// Who the next connection is opened as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,12 +186,12 @@ impl From<Credentials> for Identity {
 
 impl Login {
     pub(crate) fn new(provider: impl CredentialsProvider) -> Self {
-        Self(Some(Arc::new(provider)))
+        Self { provider: Some(Arc::new(provider)), sent: Arc::default() }
     }
 
     /// Whether connections send a password.
     pub(super) fn has_password(&self) -> bool {
-        self.0.is_some()
+        self.provider.is_some()
     }
 
     /// Who the next connection is opened as; a provider has half of that time.
@@ -196,8 +200,12 @@ impl Login {
         runtime: &dyn Runtime,
         connect_timeout: Duration,
     ) -> Result<Identity, CredentialsError> {
-        let Some(provider) = &self.0 else { return Ok(Identity::default()) };
-        ask(&**provider, runtime, connect_timeout / 2).await.map(Into::into)
+        let Some(provider) = &self.provider else { return Ok(Identity::default()) };
+        let given = ask(&**provider, runtime, connect_timeout / 2).await?;
+        given.password.hide();
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        *sent = Some(given.password.clone());
+        Ok(given.into())
     }
 
     /// The same without waiting.
@@ -206,7 +214,7 @@ impl Login {
         let given = |provider: &Arc<dyn CredentialsProvider>| {
             provider.credentials().now_or_never().unwrap().unwrap().into()
         };
-        self.0.as_ref().map(given).unwrap_or_default()
+        self.provider.as_ref().map(given).unwrap_or_default()
     }
 }
 

@@ -1,8 +1,12 @@
 //! Requests whose outcome is unknown.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::error::Error;
 use std::fmt::{self, Write};
 use std::sync::Arc;
+
+use super::hidden;
 
 /// A request failed: its outcome is *unknown*. The kind is for people and logs; the election treats
 /// all kinds alike. Never shows a URL or a password.
@@ -109,7 +113,8 @@ impl fmt::Display for StoreErrorKind {
 impl StoreError {
     /// An error of that kind; `detail` names the value at fault, and no secret. It may contain text
     /// of a server: it is cut after 500 bytes, and control characters are escaped, so that it can't
-    /// flood or forge a log.
+    /// flood or forge a log; a password of 4 or more characters that a store has sent is replaced
+    /// by `***`.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
         Self::showing(kind, detail.into())
     }
@@ -123,6 +128,12 @@ impl StoreError {
     #[cfg(all(feature = "redis-without-tls", not(feature = "tls")))]
     pub(super) fn of_handshake(error: std::io::Error) -> Self {
         Self::showing(StoreErrorKind::Tls, error)
+    }
+
+    /// No error of such a build is about TLS.
+    #[cfg(all(feature = "redis-without-tls", not(feature = "tls")))]
+    pub(super) fn about_tls(_: &(dyn Error + 'static)) -> Option<Self> {
+        None
     }
 
     /// The error of a store without messages on [`Request::Notify`](super::Request).
@@ -142,8 +153,8 @@ impl StoreError {
     }
 
     /// Adds the error that caused this one. If its text, or that of one of its sources, is longer
-    /// than 500 bytes or has control characters, only a text that is cut and escaped is kept of
-    /// them.
+    /// than 500 bytes, or has control characters or a password that a store has sent, only a text
+    /// that is cut, escaped and masked is kept of them.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(if is_plain(&source) {
@@ -177,14 +188,46 @@ impl StoreError {
 /// The most bytes of a detail, before "...".
 const DETAIL_MOST: usize = 500;
 
-/// The text of a value from outside, fit for a log: control characters are escaped, and a text of
-/// more than `most` bytes is cut and ends with "...". No more than that is ever kept in memory.
+/// The text of a value from outside, fit for a log: passwords that stores have sent are replaced by
+/// `***`, control characters are escaped, and a text of more than `most` bytes is cut and ends with
+/// "...". No more than that and one password is ever kept in memory.
 pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
-    let mut sanitizer = Sanitizer { text: String::new(), most };
-    if write!(sanitizer, "{shown}").is_err() {
-        sanitizer.text.push_str("...");
+    let hidden = hidden::all();
+    let mut hidden: Vec<_> = hidden.iter().map(|text| escaped((**text).as_ref())).collect();
+    // One may be a part of another.
+    hidden.sort_by_key(|text| Reverse(text.len()));
+    let longest = hidden.first().map_or(0, |text| text.len());
+    let mut sanitizer = Sanitizer { text: String::new(), most: most + longest };
+    let is_whole = write!(sanitizer, "{shown}").is_ok();
+    let mut text = sanitizer.text;
+    for hidden in &hidden {
+        if text.contains(&**hidden) {
+            text = text.replace(&**hidden, "***");
+        }
     }
-    sanitizer.text
+    if is_whole && text.len() <= most {
+        return text;
+    }
+    // The end of what was read may be the beginning of a password.
+    let read = if is_whole { text.len() } else { text.len().saturating_sub(longest) };
+    let mut kept = read.min(most);
+    while !text.is_char_boundary(kept) {
+        kept -= 1;
+    }
+    text.truncate(kept);
+    text.push_str("...");
+    text
+}
+
+/// As a text shows it that was sanitized.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(needs_escape) {
+        return text.into();
+    }
+    let mut sanitizer = Sanitizer { text: String::new(), most: usize::MAX };
+    // Without a limit it can't fail.
+    let _ = sanitizer.write_str(text);
+    sanitizer.text.into()
 }
 
 /// Escapes a text, and fails at its limit.
@@ -224,7 +267,9 @@ fn needs_escape(character: char) -> bool {
 fn is_plain(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if write!(PlainText { left: DETAIL_MOST }, "{error}").is_err() {
+        let fit = sanitized(error, DETAIL_MOST);
+        let mut same = Same(&fit);
+        if write!(same, "{error}").is_err() || !same.0.is_empty() {
             return false;
         }
         next = error.source();
@@ -232,15 +277,13 @@ fn is_plain(error: &(dyn Error + 'static)) -> bool {
     true
 }
 
-/// Fails on text that would have to be cut or escaped.
-struct PlainText {
-    left: usize,
-}
+/// Fails on text that is not this one.
+struct Same<'a>(&'a str);
 
-impl fmt::Write for PlainText {
+impl fmt::Write for Same<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        self.left = self.left.checked_sub(part.len()).ok_or(fmt::Error)?;
-        if part.contains(needs_escape) { Err(fmt::Error) } else { Ok(()) }
+        self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+        Ok(())
     }
 }
 
@@ -357,6 +400,28 @@ mod tests {
         }
         let error = StoreError::showing(StoreErrorKind::Refused, Endless);
         assert_eq!(error.detail.len(), DETAIL_MOST + 3);
+    }
+
+    #[test]
+    fn passwords_that_were_sent_are_hidden() {
+        let hide = |text: &str| {
+            let text: Arc<hidden::Text> = Arc::new(text.to_owned());
+            hidden::hide(Arc::downgrade(&text));
+            text
+        };
+        let kept = ["hunter2", "hunter2-and\nmore", "abc"].map(hide);
+        assert_eq!(detail("of hunter2 and abc, 'hunter2-and\nmore'"), "of *** and abc, '***'");
+        for before in DETAIL_MOST - 20..=DETAIL_MOST + 20 {
+            let after = "y".repeat(before % 2 * 50);
+            let shown = detail(&format!("{}hunter2-and\nmore{after}", "x".repeat(before)));
+            assert!(!shown.contains("hun") && shown.len() <= DETAIL_MOST + 3, "{shown}");
+        }
+        let caused = || std::io::Error::other("no hunter2 here");
+        let error = StoreError::new(StoreErrorKind::Refused, "").with_source(caused());
+        let shown = format!("{error:?} {}", error.with_causes());
+        assert!(!shown.contains("hunter2") && shown.contains("no *** here"), "{shown}");
+        drop(kept);
+        assert_eq!(detail("of hunter2"), "of hunter2");
     }
 
     #[test]

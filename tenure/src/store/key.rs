@@ -8,6 +8,9 @@ use bytes::Bytes;
 use tenure_core::NameId;
 
 /// The name of one election. Cheap to clone.
+///
+/// Two keys name the same election only if their bytes are equal: texts that look alike (an accent
+/// in one character or in two, a zero-width space) are two elections, each with a leader.
 // One pointer, where `Arc<str>` takes two: each election keeps half a dozen, and a process may have
 // a hundred thousand.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -45,6 +45,7 @@ mod error;
 pub mod etcd;
 #[cfg(all(test, feature = "_server"))]
 mod fake;
+mod hidden;
 mod interest;
 mod key;
 #[cfg(feature = "kubernetes")]

@@ -35,6 +35,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::Instant;
+use crate::logging;
 use crate::runtime::Runtime;
 
 /// How much longer than usual an answer may take.
@@ -201,7 +202,7 @@ impl Asking {
             is_answer = answer => if is_answer { heard.answered(asked) } else { dead.cancel() },
             () = heard.runtime.sleep_until(asked + within) => {
                 if heard.answers().at <= asked {
-                    tracing::debug!(?within, "a connection is given up: no answer");
+                    logging::debug!(?within, "a connection is given up: no answer");
                     dead.cancel();
                 }
             }

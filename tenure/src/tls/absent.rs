@@ -3,7 +3,6 @@
 
 pub(crate) mod files;
 
-use std::error::Error;
 use std::io;
 use std::path::Path;
 
@@ -47,8 +46,4 @@ impl TlsConfig {
     ) -> io::Result<Connection> {
         match *self {}
     }
-}
-
-pub(crate) fn is_refusal(_: &(dyn Error + Send + Sync + 'static)) -> bool {
-    false
 }

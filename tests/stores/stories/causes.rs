@@ -133,3 +133,27 @@ mod an_expired_certificate_is_named {
         reports(AnyStore::new(store), etcd::support::quick(), KIND, WORDS).await;
     }
 }
+
+/// As OpenSSL's command makes them by the manual of PostgreSQL, whose own clients take both.
+mod a_certificate_of_another_kind_is_explained {
+    use super::*;
+
+    const KEY: &str = include_str!("certificates/key.pem");
+
+    async fn explained(certificate: &str, words: &str) {
+        let (_server, store) = postgres::tls::showing(certificate, KEY, certificate);
+        reports(AnyStore::new(store), quick(), StoreErrorKind::Tls, words).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_an_authority() {
+        let words = "basicConstraints=critical,CA:FALSE";
+        explained(include_str!("certificates/authority.pem"), words).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_version_1() {
+        let words = "is of X.509 version 1";
+        explained(include_str!("certificates/version-1.pem"), words).await;
+    }
+}

@@ -14,6 +14,14 @@ fn password(identity: &Identity) -> &str {
 }
 
 #[tokio::test]
+async fn errors_hide_what_was_sent() {
+    let login = Login::new(Credentials::new("app", Secret::new("correct horse")));
+    now(&login).await.unwrap();
+    let error = StoreError::new(StoreErrorKind::Refused, "ERR no command 'correct horse' of app");
+    assert!(error.to_string().ends_with("ERR no command '***' of app"), "{error}");
+}
+
+#[tokio::test]
 async fn a_file_is_read_each_time() {
     let folder = std::env::temp_dir().join(format!("tenure-password-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -12,6 +12,7 @@ use super::link::{Link, Live};
 use super::renew::renew;
 use super::session::Session;
 use super::state::unexpected;
+use crate::logging;
 use crate::store::slot::Patience;
 use crate::store::{
     HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind, Watched,
@@ -46,7 +47,7 @@ impl Etcd {
     /// A store in that cluster. Does not connect yet, and needs no runtime yet.
     pub fn new(config: EtcdConfig) -> Self {
         if let Some(endpoint) = config.overheard() {
-            tracing::warn!(
+            logging::warn!(
                 %endpoint,
                 "the password for etcd travels unencrypted to another host: encrypt with etcds:// or \
                  EtcdConfig::tls"

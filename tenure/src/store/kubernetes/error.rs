@@ -1,8 +1,13 @@
 //! The store's errors for errors of the client and of the server.
 
+use std::error::Error as Cause;
+
 use kube_client::Error;
+use kube_client::client::AuthError;
+use kube_client::config::KubeconfigError;
 use kube_client::error::Status;
 
+use super::config::KubernetesConfig;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The rights that a candidate needs.
@@ -14,11 +19,52 @@ pub(super) fn of(error: &Error) -> StoreError {
     }
     match error {
         Error::Api(status) => answered(status),
-        Error::Auth(_) => StoreError::showing(StoreErrorKind::NoCredentials, root(error)),
+        Error::Auth(why) => StoreError::new(StoreErrorKind::NoCredentials, no_login(why)),
         Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) => {
             StoreError::showing(StoreErrorKind::Disconnected, root(error))
         }
         other => StoreError::showing(StoreErrorKind::UnexpectedReply, other),
+    }
+}
+
+/// Why no configuration could be read. A parser's text has the lines around an error, and so tokens
+/// and keys: only the place is shown.
+pub(super) fn unreadable(config: &KubernetesConfig, error: &(dyn Cause + 'static)) -> StoreError {
+    let known = causes(error).find_map(|cause| cause.downcast_ref::<KubeconfigError>());
+    let wrong = match known {
+        Some(KubeconfigError::Parse(error)) => match error.location() {
+            Some(at) => format!("can't be read at line {}, column {}", at.line(), at.column()),
+            None => "is no kubeconfig".to_owned(),
+        },
+        Some(KubeconfigError::ParseCertificates(_)) => {
+            "has a certificate authority that is no PEM".to_owned()
+        }
+        _ => {
+            let detail = format_args!("no configuration of a client: {error}");
+            return StoreError::showing(StoreErrorKind::NoCredentials, detail);
+        }
+    };
+    let detail = match &config.kubeconfig {
+        Some(path) => format!("{path:?} {wrong}"),
+        None => format!("the file of KUBECONFIG, or ~/.kube/config, {wrong}"),
+    };
+    StoreError::new(StoreErrorKind::NoCredentials, detail)
+}
+
+/// Why there is nothing to log in with. What a program of the kubeconfig was given, or has written,
+/// may be a secret.
+fn no_login(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            format!("the kubeconfig's program has failed ({}): run it to see why", out.status)
+        }
+        AuthError::AuthExecParse(_) => {
+            "the kubeconfig's program wrote no ExecCredential: run it to see why".to_owned()
+        }
+        AuthError::ParseTokenKey(_) => {
+            "the token-key of the kubeconfig's auth-provider does not fit its file".to_owned()
+        }
+        other => root(other),
     }
 }
 
@@ -68,13 +114,12 @@ pub(super) fn answered(status: &Status) -> StoreError {
 }
 
 /// The innermost cause, which says what went wrong.
-fn root(error: &Error) -> String {
+fn root(error: &(dyn Cause + 'static)) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    let error: &(dyn std::error::Error + 'static) = error;
-    std::iter::successors(Some(error), |error| error.source())
+fn causes<'a>(error: &'a (dyn Cause + 'static)) -> impl Iterator<Item = &'a (dyn Cause + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Cause + 'static)| (*error).source())
 }
 
 #[cfg(test)]

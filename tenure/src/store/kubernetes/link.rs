@@ -26,6 +26,7 @@ use super::config::KubernetesConfig;
 use super::error::{self, unreachable};
 use super::lease::Found;
 use crate::Instant;
+use crate::logging;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::cas::Change;
 use crate::store::dial::Dial;
@@ -131,10 +132,8 @@ impl Link {
 
     async fn connect(&self) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
-        let config = self.read().await.map_err(|error| {
-            let detail = format_args!("no configuration of a client: {error}");
-            StoreError::showing(StoreErrorKind::NoCredentials, detail)
-        })?;
+        let config = self.read().await;
+        let config = config.map_err(|why| error::unreadable(&self.config, &*why))?;
         // That may also be one of the environment, which is not used.
         if config.proxy_url.is_some() {
             self.refuse_proxy()?;
@@ -212,7 +211,7 @@ impl Link {
         let runs = async move {
             tokio::select! {
                 ended = connection => if let Err(error) = ended {
-                    tracing::debug!(%error, "the connection to the API server has ended");
+                    logging::debug!(%error, "the connection to the API server has ended");
                 },
                 () = ended.cancelled() => {}
             }
@@ -324,6 +323,22 @@ mod tests {
         assert_eq!(error.kind(), StoreErrorKind::Unsupported);
         assert!(error.to_string().contains("a proxy-url for the cluster \"far\""), "{error}");
         assert!(!error.to_string().contains("3128"), "a URL may have a password: {error}");
+    }
+
+    #[tokio::test]
+    async fn a_broken_kubeconfig_is_not_quoted() {
+        let user = "users:\n- name: u\n  user:\n    token: c2VjcmV0\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let config = KubernetesConfig::new("billing").unwrap().kubeconfig(&path);
+        for broken in ["   x: [1\n", "    password: {a: c2VjcmV0}\n"] {
+            std::fs::write(&path, format!("{user}{broken}")).unwrap();
+            let error = Link::new(config.clone()).connect().await.map(drop).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::NoCredentials);
+            let shown = format!("{error} {error:?} {}", error.with_causes());
+            assert!(!shown.contains("c2VjcmV0") && !shown.contains("token"), "{shown}");
+            assert!(shown.contains(&format!("{path:?} can't be read at line ")), "{shown}");
+        }
     }
 
     /// kube's configuration has the environment's proxy where the kubeconfig has none.

@@ -22,6 +22,7 @@ use super::lease::{Found, KEY, Lease};
 use super::leases;
 use super::link::{Link, Live, Streams};
 use super::patch;
+use crate::logging;
 use crate::runtime::Runtime;
 use crate::store::cas::Change;
 use crate::store::slot::CONNECT_TIMEOUT;
@@ -234,7 +235,7 @@ async fn reopened(
             link.runtime.sleep_until(link.runtime.now() + pause).await;
             match link.events(live, of).await {
                 Ok(events) => break events,
-                Err(error) => tracing::debug!(%error, "a stream of events was not opened again"),
+                Err(error) => logging::debug!(%error, "a stream of events was not opened again"),
             }
             pause = (pause * 2).min(PAUSE_MOST);
         }

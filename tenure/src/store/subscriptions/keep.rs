@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::table::Batch;
 use super::{Subscriber, Topic};
+use crate::logging;
 use crate::store::StoreError;
 use crate::store::slot::Connection;
 
@@ -86,7 +87,7 @@ impl<S: Subscriber> Keeper<S> {
                 Ok(live) => return Some(live),
                 // The attempts to connect have pauses of their own; other errors come at once.
                 Err(error) => {
-                    tracing::debug!(%error, "no connection to subscribe on");
+                    logging::debug!(%error, "no connection to subscribe on");
                     self.pause(RETRY_LEAST).await;
                 }
             }
@@ -132,7 +133,7 @@ impl<S: Subscriber> Keeper<S> {
                 .bounded(&on.live, server.within(), server.unsubscribe(&on.live, &unwanted))
                 .await
         {
-            tracing::debug!(%error, "subscriptions that nobody needs were not ended");
+            logging::debug!(%error, "subscriptions that nobody needs were not ended");
         }
         // Of those that another listener has, too: each listener begins with a hint.
         let (there, new): (Vec<_>, Vec<_>) =
@@ -147,7 +148,7 @@ impl<S: Subscriber> Keeper<S> {
                 on.subscribed.extend(new);
             }
             Some(Err(error)) if !on.live.dead().is_cancelled() => self.refused(on, new, &error),
-            Some(Err(error)) => tracing::debug!(%error, "the connection ended while subscribing"),
+            Some(Err(error)) => logging::debug!(%error, "the connection ended while subscribing"),
             None => {}
         }
     }
@@ -157,10 +158,10 @@ impl<S: Subscriber> Keeper<S> {
         match self.bounded(live, within, self.server.beats(live)).await {
             Some(Ok(())) => {}
             Some(Err(error)) if !live.dead().is_cancelled() => {
-                tracing::debug!(%error, "a heartbeat was not answered as it should be");
+                logging::debug!(%error, "a heartbeat was not answered as it should be");
             }
             // The store's own check may have ended the connection first.
-            Some(Err(_)) | None => tracing::warn!(
+            Some(Err(_)) | None => logging::warn!(
                 "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"
             ),
         }
@@ -175,7 +176,7 @@ impl<S: Subscriber> Keeper<S> {
     /// The connection is usable after a refusal, by an access rule for instance.
     fn refused(&self, on: &mut OnConnection<S>, topics: Vec<Topic>, error: &StoreError) {
         let (first, count) = (topics.first(), topics.len());
-        tracing::warn!(
+        logging::warn!(
             %error, ?first, count,
             "a subscription was refused: no wake-ups and messages arrive, and waiting candidates poll"
         );
@@ -198,7 +199,7 @@ impl<S: Subscriber> Keeper<S> {
             done = done => Some(done),
             () = live.dead().cancelled() => None,
             () = self.pause(within) => {
-                tracing::debug!(?within, "the connection for wake-ups is given up: no answer");
+                logging::debug!(?within, "the connection for wake-ups is given up: no answer");
                 live.dead().cancel();
                 None
             }
