@@ -34,8 +34,9 @@ pub(crate) enum What {
     /// is given back, and tenure ends with the command's status. When the lead is lost, the command
     /// is ended in time, and tenure waits for the lead again.
     ///
-    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME. All other variables
-    /// that begin with TENURE_ are removed from it.
+    /// The command's environment has TENURE_KEY, TENURE_TOKEN and TENURE_NAME, and what names the
+    /// store: TENURE_STORE and TENURE_REDIS_.., or TENURE_STORE_FILE with the path of --store-file;
+    /// nothing of --store. All other variables that begin with TENURE_ are removed from it.
     ///
     /// Statuses: the command's; 128 and its number for a signal; 64 wrong usage; 69 the store can't
     /// be used; 71 no process could be made; 75 another host leads (--try, --wait); 76 the lead was

@@ -9,6 +9,7 @@ use tenure::store::{AnyStore, Incumbent, Key, Profile, Reply, Request, Store};
 
 use crate::duration::duration;
 use crate::exit::{Failure, NOBODY, with_causes};
+use crate::output;
 use crate::place::{self, At};
 
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
     let store = place::store(&options.at)?;
+    if let Some(missing) = place::missing_file(&options.at, &store) {
+        return Err(Failure::store(missing));
+    }
     let key = Key::new(&options.key).map_err(Failure::usage)?;
     let wish = match &options.to {
         None => Wish::Anybody,
@@ -43,10 +47,10 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
         loop {
             match leader(&store, &key).await? {
                 None if first.is_none() => {
-                    eprintln!(
-                        "tenure: no candidate leads {}, so there is nothing to hand over",
+                    output::say(&format!(
+                        "no candidate leads {}, so there is nothing to hand over",
                         options.key
-                    );
+                    ));
                     return Ok(NOBODY);
                 }
                 // The last leader has given the lease back, or nobody could take it over yet.

@@ -1,7 +1,7 @@
 //! `tenure completions` and `tenure man`: what is installed beside the command.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::exit::Failure;
+use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
@@ -56,8 +57,7 @@ fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
 }
 
 fn printed(text: &[u8]) -> Result<u8, Failure> {
-    let unwritten = |error: io::Error| Failure::system(format!("the output: {error}"));
-    io::stdout().lock().write_all(text).map(|()| 0).map_err(unwritten)
+    output::print(text).map(|_| 0)
 }
 
 fn unwritten(file: &Path, error: &io::Error) -> Failure {

@@ -10,6 +10,9 @@
 //! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
 //! | `args`, `place`, `duration`, `exit` | the command line, the store, the statuses |
+//! | `output` | the log and all messages, which neither fail nor block |
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod doctor;
@@ -21,6 +24,7 @@ mod health;
 mod install;
 mod migrate;
 mod notify;
+mod output;
 mod place;
 mod purge;
 mod run;
@@ -37,6 +41,7 @@ use args::{Arguments, What};
 use exit::Failure;
 
 fn main() -> ExitCode {
+    let _lines = output::Lines::new();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // First: these start with each command, and need nothing of the rest.
     match arguments.get(1).and_then(|first| first.to_str()) {
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
     match dispatch(&arguments.what) {
         Ok(status) => status.into(),
         Err(failure) => {
-            eprintln!("tenure: {failure}");
+            output::say(&failure.to_string());
             failure.status.into()
         }
     }
@@ -108,7 +113,8 @@ fn level(verbose: bool) -> tracing::Level {
 fn log(level: tracing::Level) {
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| output::Log)
+        .log_internal_errors(false)
         .without_time()
         .with_target(false)
         .init();

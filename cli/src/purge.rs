@@ -1,6 +1,5 @@
 //! `tenure purge`.
 
-use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,6 +7,7 @@ use tenure::store::{AnyStore, PurgeAge, Store, StoreErrorKind};
 
 use crate::duration::duration;
 use crate::exit::{Failure, with_causes};
+use crate::output;
 use crate::place::{self, At};
 
 #[derive(Debug, Args)]
@@ -27,14 +27,16 @@ pub(crate) struct Purge {
 
 pub(crate) async fn purge(options: &Purge) -> Result<u8, Failure> {
     let store = place::store(&options.at)?;
+    if let Some(missing) = place::missing_file(&options.at, &store) {
+        return Err(Failure::store(missing));
+    }
     let age = options.older_than.get();
     let mut deleted = purged(&store, age).await?;
     if let Some(watch) = options.watch {
         tokio::time::sleep(watch).await;
         deleted += purged(&store, age).await?;
     }
-    // A reader that has gone needs no more.
-    let _ = writeln!(std::io::stdout(), "{deleted} records deleted");
+    output::print(format!("{deleted} records deleted\n").as_bytes())?;
     Ok(0)
 }
 

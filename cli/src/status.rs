@@ -1,17 +1,17 @@
 //! `tenure status`.
 
-use std::io::{self, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use futures_util::StreamExt;
 use serde_json::json;
 use tenure::store::contract::Wish;
-use tenure::store::{Incumbent, Store, StoreError};
+use tenure::store::{AnyStore, Incumbent, Store, StoreError};
 use tenure::{Elections, Observer, StartError, Token};
 
 use crate::duration::duration;
 use crate::exit::{Failure, NOBODY, UNKNOWN, with_causes};
+use crate::output;
 use crate::place::{self, At};
 
 #[derive(Debug, Args)]
@@ -43,19 +43,27 @@ pub(crate) struct Status {
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to list its elections: pauses are between the steps.
 const LISTS_WITHIN: Duration = Duration::from_secs(60);
+/// Between two looks at whether the store's file is there.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// How many elections are looked at at once.
 const AT_ONCE: usize = 256;
 /// The largest token that is a time, in microseconds since 1970.
 const LATEST: u64 = 1 << 52;
 
 pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
+    if !(options.all || options.watch) {
+        return show(options).await;
+    }
+    tokio::select! {
+        biased;
+        status = show(options) => status,
+        () = output::readers_gone() => Ok(if options.watch { 0 } else { UNKNOWN }),
+    }
+}
+
+async fn show(options: &Status) -> Result<u8, Failure> {
     let store = place::store(&options.at)?;
     let form = Form { json: options.json, tells_since: !store.traits().ends_leases };
-    let elections = Elections::new(store);
-    let keys = if options.all { all(&elections, options).await? } else { options.keys.clone() };
-    if options.watch {
-        return watch(&elections, &keys, form).await;
-    }
     let (wanted, default) = match options.wait_for.as_deref() {
         None => (Wanted::Anything, ANSWERS_WITHIN),
         Some("leader") => (Wanted::Leader, Duration::MAX),
@@ -63,6 +71,20 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
         Some(name) => (Wanted::Name(name), Duration::MAX),
     };
     let within = options.timeout.unwrap_or(default);
+    if let Some(missing) = missing_file(&store, options, within).await {
+        if options.all {
+            return Err(Failure::store(missing));
+        }
+        for key in &options.keys {
+            Look::Unknown(missing.clone()).print(key, form)?;
+        }
+        return Ok(UNKNOWN);
+    }
+    let elections = Elections::new(store);
+    let keys = if options.all { all(&elections, options).await? } else { options.keys.clone() };
+    if options.watch {
+        return watch(&elections, &keys, form).await;
+    }
     // At the same time, so that a few elections take no longer than one.
     let looks = keys.iter().map(|key| {
         let elections = &elections;
@@ -72,11 +94,32 @@ pub(crate) async fn status(options: &Status) -> Result<u8, Failure> {
     let mut status = None;
     while let Some(look) = looks.next().await {
         let (key, look): (_, Look) = look.map_err(|error: StartError| Failure::from(error))?;
-        // A reader that has gone needs no more.
-        let _ = look.print(key, form);
+        if !look.print(key, form)? && options.all {
+            return Ok(UNKNOWN);
+        }
         status = status.max(Some(look.status(wanted)));
     }
     Ok(status.unwrap_or(NOBODY))
+}
+
+/// A look must not create the file of a mistyped name. One that waits for a leader or for changes
+/// says so, and waits for the file too.
+async fn missing_file(store: &AnyStore, options: &Status, within: Duration) -> Option<String> {
+    let missing = place::missing_file(&options.at, store)?;
+    let within = match options.wait_for.as_deref() {
+        _ if options.watch => Duration::MAX,
+        None | Some("none") => return Some(missing),
+        Some(_) => within,
+    };
+    output::say(&missing);
+    let began = Instant::now();
+    while place::missing_file(&options.at, store).is_some() {
+        if began.elapsed() >= within {
+            return Some(missing);
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    None
 }
 
 /// Those that begin later are not among them.
@@ -98,7 +141,7 @@ async fn watch(elections: &Elections, keys: &[String], form: Form) -> Result<u8,
     let observed: Result<Vec<_>, Failure> = observed.collect();
     let mut looks = futures_util::stream::select_all(observed?);
     while let Some((key, look)) = looks.next().await {
-        if look.print(key, form).is_err() {
+        if !look.print(key, form)? {
             break;
         }
     }
@@ -175,9 +218,10 @@ impl Look {
         }
     }
 
-    fn print(&self, key: &str, form: Form) -> io::Result<()> {
+    /// False if the reader has gone.
+    fn print(&self, key: &str, form: Form) -> Result<bool, Failure> {
         let line = if form.json { self.json(key, form) } else { self.words(key, form) };
-        writeln!(io::stdout(), "{line}")
+        output::print(format!("{line}\n").as_bytes())
     }
 
     /// With a wish that is not met, also a leader is none.

@@ -73,7 +73,10 @@ kinds! {
         "Nothing, if all candidates have the option."
     OwnFile "own-file" Note:
         "No store is named, so the elections are in a file of this user on this host. Other hosts lead too.";
-        "For several hosts: `--store`, or `TENURE_STORE`."
+        "For several hosts: `--store`, or `TENURE_STORE`. For one: `TENURE_STORE=own` says that the file is meant."
+    StoreNotNamed "store-not-named" Problem:
+        "A server is at hand, and the elections are in a file of this user on this host. Other hosts and users lead too.";
+        "Set `TENURE_STORE` to the server's URL, or to `own` if the file is meant."
     InMemory "in-memory" Problem:
         "Each process has a store of its own: all of them lead.";
         "Name a store that the processes share. `memory:` is for tests."

@@ -29,13 +29,22 @@ mod settings;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::time::Duration;
+
 use tenure::Config;
 use tenure::store::{AnyStore, Store};
+use tokio::time::timeout;
 
 use crate::exit::Failure;
 use crate::place;
+use kind::Kind;
 pub(crate) use options::Doctor;
 use report::Report;
+
+/// How long the store may take to say what it is like.
+const SAYS_WITHIN: Duration = Duration::from_secs(60);
+/// The same of a store that has answered no request: why may be all that it says.
+const SAYS_WITHIN_UNANSWERED: Duration = Duration::from_secs(10);
 
 pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
     let mut report = Report::default();
@@ -47,9 +56,19 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
     // The others tell the time by the clock of this host.
     let ahead = seen.ahead.filter(|_| matches!(store.traits().name, "redis" | "postgres"));
     clock::check(ahead, &mut report);
-    of_its_kind(options, &store, &mut report).await?;
+    let within = if seen.answers { SAYS_WITHIN } else { SAYS_WITHIN_UNANSWERED };
+    let looked = timeout(within, of_its_kind(options, &store, &mut report)).await;
+    match looked {
+        Ok(looked) => looked?,
+        Err(_) if seen.answers => {
+            let text = format!("what the store says of itself: not all of it within {within:?}");
+            report.add(Kind::NoAnswer, text);
+        }
+        // The report says already that it does not answer.
+        Err(_) => {}
+    }
     let status = report.status();
-    report.print(store.traits().name, options.json);
+    report.print(store.traits().name, options.json)?;
     Ok(status)
 }
 

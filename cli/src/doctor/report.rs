@@ -1,11 +1,10 @@
 //! What was found, and how it is printed.
 
-use std::io::Write;
-
 use serde_json::json;
 
 use super::kind::{Kind, Level, Row};
-use crate::exit;
+use crate::exit::{self, Failure};
+use crate::output;
 
 /// One thing that was found: its kind says what follows, and the text what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +42,13 @@ impl Report {
     }
 
     /// The worst first.
-    pub(super) fn print(mut self, store: &str, json: bool) {
+    pub(super) fn print(mut self, store: &str, json: bool) -> Result<(), Failure> {
         self.0.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().level));
         let lines =
             self.0.iter().map(|finding| if json { finding.json() } else { finding.words() });
         let lines: String = lines.map(|line| line + "\n").collect();
         let last = if json { String::new() } else { self.last_line(store) + "\n" };
-        // A reader that has gone needs no more.
-        let _ = std::io::stdout().write_all((lines + &last).as_bytes());
+        output::print((lines + &last).as_bytes()).map(drop)
     }
 
     fn last_line(&self, store: &str) -> String {

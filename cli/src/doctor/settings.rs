@@ -8,10 +8,21 @@ use tenure::{Candidate, Config};
 
 use super::kind::Kind;
 use super::report::Report;
-use crate::place::At;
+use crate::place::{self, At};
 
-/// What `tenure run` tells its command.
-const OF_THE_COMMAND: [&str; 1] = ["TENURE_TOKEN"];
+/// What `tenure` alone reads, or tells its command.
+const OF_THE_COMMAND: [&str; 2] = ["TENURE_TOKEN", place::STORE_FILE];
+/// Variables of other programs that say where a server is.
+const SERVERS: [&str; 8] = [
+    "REDIS_URL",
+    "REDIS_HOST",
+    "VALKEY_URL",
+    "DATABASE_URL",
+    "POSTGRES_URL",
+    "PGHOST",
+    "ETCDCTL_ENDPOINTS",
+    "KUBERNETES_SERVICE_HOST",
+];
 /// What a misspelt name has in common with the right one.
 const ALIKE: f64 = 0.85;
 
@@ -68,15 +79,21 @@ fn without_effect(at: &At, names: &[String], report: &mut Report) {
     let url = value("TENURE_STORE");
     if by_option {
         let names_store = |name: &&str| value(name).is_some();
-        if let Some(name) = crate::place::VARIABLES.iter().copied().find(names_store) {
+        if let Some(name) = place::VARIABLES.iter().copied().find(names_store) {
             let text = format!("the store is named by an option, and {name} is set too");
             report.add(Kind::StoreByOption, text);
         }
         return;
     }
     let Some(url) = url else {
-        if !crate::place::VARIABLES.iter().any(|name| value(name).is_some()) {
-            report.add(Kind::OwnFile, "no store is named");
+        if !place::VARIABLES.iter().any(|name| value(name).is_some()) {
+            match SERVERS.into_iter().find(|name| value(name).is_some()) {
+                Some(server) => {
+                    let text = format!("no store is named, and {server} is set");
+                    report.add(Kind::StoreNotNamed, text);
+                }
+                None => report.add(Kind::OwnFile, "no store is named"),
+            }
         }
         return;
     };

@@ -24,15 +24,24 @@ use super::machine::{Action, Input, Machine};
 use super::message::{Ending, Order, Report};
 use super::process::{kill_group, program, signal_group};
 use super::{SHIM, sweep};
+use crate::output;
 
 /// Runs the guard of that command until its supervisor is gone.
 pub(crate) fn main(command: &[OsString]) -> u8 {
-    let run = |shell: Option<Shell>| shell.map_or(Ok(()), |mut shell| shell.run());
+    let run = |shell: Option<Shell>| {
+        let Some(mut shell) = shell else { return Ok(()) };
+        let ended = shell.run();
+        if ended.is_err() {
+            // Here, since the timer ends with this value, and the words below may take a second.
+            shell.act(Action::Kill)?;
+        }
+        ended
+    };
     match Shell::new(command).and_then(run) {
         Ok(()) => 0,
         Err(error) => {
-            // What it has started dies with it.
-            eprintln!("tenure: the guard fails: {error}");
+            // What is left of what it has started dies with it.
+            output::say(&format!("the guard fails: {error}"));
             1
         }
     }

@@ -9,6 +9,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getpid, getppid, tcsetpgrp};
 
+use crate::output;
+
 /// The guard's number, `foreground` or `background`, and the command.
 ///
 /// Becomes the command, and returns only if it could not: with the status that shells give then.
@@ -28,7 +30,7 @@ pub(crate) fn main(arguments: &[OsString]) -> u8 {
         return FAILED;
     }
     let error = Command::new(command).args(rest).exec();
-    eprintln!("tenure: the command {} can't be run: {error}", command.display());
+    output::say(&format!("the command {} can't be run: {error}", command.display()));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn own_file() -> Result<AnyStore, Failure> {
     let file = own_path()?;
     let failed = |error: io::Error| {
         Failure::usage(format!(
-            "no store is named, and {} can't be made for one: {error}: set TENURE_STORE to the store's URL, or \
+            "the file of this user on this host, {}, can't be made: {error}: set TENURE_STORE to a store's URL, or \
              XDG_STATE_HOME to a folder that this user can write",
             file.display()
         ))
@@ -39,8 +39,8 @@ fn own_path() -> Result<PathBuf, Failure> {
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let state = state.ok_or_else(|| {
         Failure::usage(
-            "no store is named, and neither XDG_STATE_HOME nor HOME is a folder for one: set TENURE_STORE to the \
-             store's URL, such as redis://127.0.0.1:6379",
+            "no store is named but this user's own file, and neither XDG_STATE_HOME nor HOME is a folder for that: set \
+             TENURE_STORE to the store's URL, such as redis://127.0.0.1:6379",
         )
     })?;
     Ok(state.join("tenure").join("elections.db"))

@@ -19,12 +19,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::guard::{GUARD, Order, Report, kill_group, program, sweep};
 use crate::notify;
+use crate::output;
 
 /// What a guard guards.
-#[derive(Clone, Debug)]
 pub(super) struct Guarded {
     pub(super) key: String,
     pub(super) name: String,
+    /// The variables that name the store: the command may ask it too.
+    pub(super) store: Vec<(OsString, OsString)>,
     pub(super) command: Vec<OsString>,
 }
 
@@ -56,11 +58,12 @@ impl Guard {
         let children = signal(SignalKind::child())?;
         let mut guard = program(GUARD);
         guard.args(&guarded.command).stdin(Stdio::from(OwnedFd::from(theirs)));
-        // The command inherits this environment: no store, and no secret of one.
+        // The command inherits this environment: of the store, only what its user has put there.
         let settings = std::env::vars_os().map(|(name, _)| name).filter(|name| is_ours(name));
         for name in settings {
             guard.env_remove(name);
         }
+        guard.envs(guarded.store.iter().map(|(name, value)| (name, value)));
         guard.env("TENURE_KEY", &guarded.key).env("TENURE_NAME", &guarded.name);
         // Signals to this process's group are this process's to forward.
         let child = guard.process_group(0).spawn()?;
@@ -161,9 +164,9 @@ impl Guard {
             pause = (pause * 2).min(Duration::from_millis(50));
             if waited > LONG {
                 waited = Duration::ZERO;
-                eprintln!(
-                    "tenure: a process of the command does not end, although it was killed: the kernel does not end it \
-                     yet, or it belongs to another user"
+                output::say(
+                    "a process of the command does not end, although it was killed: the kernel does not end it yet, or \
+                     it belongs to another user",
                 );
             }
         }

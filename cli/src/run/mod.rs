@@ -50,6 +50,7 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
     let guarded = Guarded {
         key: options.key.clone(),
         name: candidate.name().to_owned(),
+        store: place::for_commands(&options.at)?,
         command: options.command.clone(),
     };
     let guard = Guard::spawn(&guarded).map_err(|error| no_guard(&error))?;

@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Failure;
 use crate::notify::Notices;
+use crate::output;
 use crate::place;
 use crate::run::{Signals, asks_to_end, ended_by, reap_orphans};
 use answers::Answers;
@@ -86,7 +87,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    eprintln!("tenure: listens on http://{address}/");
+    output::say(&format!("listens on http://{address}/"));
     if !address.ip().is_loopback() {
         tracing::warn!(
             "other hosts may reach {address}, where anybody can read who leads: limit that by the network's rules, or \

@@ -54,9 +54,7 @@ impl Election {
         if let Some(interval) = self.renew_interval {
             command.env("TENURE_RENEW_INTERVAL", format!("{}ms", interval.as_millis()));
         }
-        if let Some((url, _)) = &self.server {
-            command.env("TENURE_STORE", url);
-        }
+        command.env("TENURE_STORE", self.server.as_ref().map_or("own", |(url, _)| url.as_str()));
         command
     }
 

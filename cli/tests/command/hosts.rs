@@ -13,6 +13,18 @@ use tempfile::TempDir;
 /// Far longer than any step should take: tests assert progress, not speed.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
+/// Variables in which `tenure doctor` sees a server that might have been meant.
+const SERVERS: [&str; 8] = [
+    "REDIS_URL",
+    "REDIS_HOST",
+    "VALKEY_URL",
+    "DATABASE_URL",
+    "POSTGRES_URL",
+    "PGHOST",
+    "ETCDCTL_ENDPOINTS",
+    "KUBERNETES_SERVICE_HOST",
+];
+
 /// A place for the files of one test.
 pub(crate) struct Place(TempDir);
 
@@ -28,9 +40,22 @@ impl Place {
     /// The command, with this place for the user's own file, and no setting of the test's
     /// environment.
     pub(crate) fn tenure(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        let ours = |name: &String| name.starts_with("TENURE_");
-        for name in std::env::vars().map(|(name, _)| name).filter(ours) {
+        self.alone(Command::new(env!("CARGO_BIN_EXE_tenure")))
+    }
+
+    /// A shell in this place, with the same environment, that knows `tenure` by its name.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let tenure = Path::new(env!("CARGO_BIN_EXE_tenure")).parent().unwrap();
+        let path = format!("{}:{}", tenure.display(), std::env::var("PATH").unwrap());
+        let mut shell = self.alone(Command::new("sh"));
+        shell.args(["-c", script]).env("PATH", path).env("HOME", self.0.path());
+        shell.current_dir(self.0.path()).stdin(Stdio::null());
+        shell
+    }
+
+    fn alone(&self, mut command: Command) -> Command {
+        let names_store = |name: &str| name.starts_with("TENURE_") || SERVERS.contains(&name);
+        for name in std::env::vars().map(|(name, _)| name).filter(|name| names_store(name)) {
             command.env_remove(name);
         }
         command.env("XDG_STATE_HOME", self.0.path());

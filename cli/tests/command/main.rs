@@ -12,6 +12,8 @@ mod install;
 mod journal;
 mod looks;
 mod migrate;
+mod naming;
+mod output;
 mod page;
 mod purge;
 mod readers;

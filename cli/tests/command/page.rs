@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use tenure_servers::RedisServer;
 
@@ -80,14 +80,9 @@ fn sandbox() -> Place {
 
 /// As in a shell in that folder, with the server of the test.
 fn run(place: &Place, redis: &RedisServer, command: &str) -> Output {
-    let tenure = Path::new(env!("CARGO_BIN_EXE_tenure")).parent().unwrap();
-    let path = format!("{}:{}", tenure.display(), std::env::var("PATH").unwrap());
     let text =
         command.replace("redis://10.0.0.7:6379", &redis.url()).replace("--watch 1m", "--watch 1s");
-    let mut shell = Command::new("sh");
-    shell.env("PATH", path).env("XDG_STATE_HOME", place.file("state"));
-    shell.env("HOME", place.file(""));
-    shell.args(["-c", &text]).current_dir(place.file("")).stdin(Stdio::null()).output().unwrap()
+    place.shell(&text).env("XDG_STATE_HOME", place.file("state")).output().unwrap()
 }
 
 fn check(place: &Place, redis: &RedisServer, (command, status, says): (&str, i32, &str)) {

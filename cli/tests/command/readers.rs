@@ -5,6 +5,8 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+
 use super::hosts::{Host, Place, wait_until};
 use super::http::{Reply, Sidecar, rest};
 
@@ -121,11 +123,11 @@ fn an_address_for_others_is_warned_of() {
         let mut command = place.tenure();
         command.args(["sidecar", "job", "--listen", listen]);
         let host = Host::start(command.stderr(std::fs::File::create(&log).unwrap()));
-        let sidecar = Sidecar::listening(host, log);
-        wait_until("the lead", || {
-            let log = sidecar.log();
-            std::net::TcpStream::connect(&sidecar.address).is_ok() && !log.is_empty()
-        });
+        let mut sidecar = Sidecar::listening(host, log);
+        // It handles signals before it answers, and its end waits for the log.
+        assert_eq!(sidecar.get("/healthz").status, 200);
+        sidecar.host.signal(Signal::SIGTERM);
+        assert_eq!(sidecar.host.ends(), Some(143));
         sidecar.log().contains("other hosts may reach")
     };
     assert!(warns("0.0.0.0:0"));

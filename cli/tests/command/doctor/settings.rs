@@ -2,6 +2,7 @@
 
 use tenure_servers::RedisServer;
 
+use super::super::hosts::Place;
 use super::{Fault, Found, Planted, each_is_found};
 
 /// The file of this user, so that no server is needed.
@@ -33,6 +34,7 @@ pub(super) const FAULTS: &[Fault] = &[
     ("another store in the variables", "store-by-option", beside_an_option),
     ("a store that is not shared", "in-memory", || Planted::at("memory:")),
     ("no store", "own-file", || Planted::at("")),
+    ("no store beside a server", "store-not-named", || set("REDIS_URL", "redis://10.0.0.7")),
 ];
 
 #[test]
@@ -58,6 +60,24 @@ fn statuses_and_the_last_line_agree() {
     assert_eq!(run(&Planted::at(""), &away), (69, none));
     assert_eq!(run(&Planted::at(""), &["--store", "mysql://a"]).0, 64);
     assert_eq!(run(&Planted::at(""), &["--store-file", "/no/such/file"]).0, 64);
+}
+
+/// The server takes connections and never answers.
+#[test]
+fn a_silent_server_does_not_keep_the_doctor() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let place = Place::new();
+    let examine = |url: String| {
+        // Several of its bounds, and far less than those of all its questions together.
+        let script = format!("timeout 60 tenure doctor --store {url}");
+        place.shell(&script).output().unwrap().status.code()
+    };
+    std::thread::scope(|scope| {
+        let redis = scope.spawn(|| examine(format!("redis://{address}")));
+        assert_eq!(examine(format!("postgres://app@{address}/app")), Some(69));
+        assert_eq!(redis.join().unwrap(), Some(69));
+    });
 }
 
 /// Each run uses one of a few elections again.
