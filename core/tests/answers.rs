@@ -290,6 +290,19 @@ fn a_resumed_candidate_watches_anew() {
     assert!(asks.mark.is_some() && taken >= later + seconds(15));
 }
 
+/// Of two watches, both begin anew.
+#[test]
+fn a_resumed_candidate_watches_the_past_anew() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    let past = Some(UnwatchedPast { stamp: Stamp::from_bits(1), longest: Duration::ZERO });
+    let shown = Sight { past, ..sight(record(Token::FIRST)) };
+    answer(&mut candidate, START, id, Ok(Reply::Not(shown)));
+    let later = START + seconds(10);
+    feed(&mut candidate, later, Input::Resumed);
+    assert_eq!(candidate.stage(), Stage::Watching { until: later + config.quarantine() });
+}
+
 /// A lease that is kept for another name is watched for the reserve, from its release on; for this
 /// name, not at all.
 #[test]
@@ -374,6 +387,24 @@ fn a_loss_is_reported_and_watched() {
     let (_, taken, asks) = watches(&mut candidate, shown);
     assert_eq!(asks.lost, Some(Loss { last: None }));
     assert!(taken >= at + config.quarantine());
+}
+
+/// A store may lose more before its loss was watched out.
+#[test]
+fn each_loss_is_watched_out() {
+    let config = Config::normal();
+    let (mut candidate, id) = campaigning(config);
+    let second = Token::FIRST.next();
+    answer(&mut candidate, START, id, Ok(held(second.next())));
+    for last in [second, Token::FIRST] {
+        let (at, id, _) = next(&mut candidate);
+        assert!(at > START && at < START + config.quarantine());
+        let outputs = answer(&mut candidate, at, id, Ok(Reply::At(sight(record(last)))));
+        assert_eq!(watching(&outputs), [(Watched::Past, at + config.quarantine())], "{last:?}");
+        let (_, id, request) = next(&mut candidate);
+        assert!(matches!(request, Request::Acquire(_)), "it is reported: {request:?}");
+        answer(&mut candidate, at, id, Ok(held(last)));
+    }
 }
 
 /// Others may have watched the new past for long enough; a loss is watched out by the candidate

@@ -29,6 +29,7 @@ pub use catalogue::{
     RAFT_PAUSE_MOST_MS, StoreFault, UnknownFault, What,
 };
 pub(crate) use catalogue::{Shown, Time};
+use draw::Draw;
 pub(crate) use ending::Ending;
 pub use error::PlanError;
 pub use fault::{Fault, Point, RequestKind, Trigger, When};
@@ -209,6 +210,16 @@ impl Plan {
     /// The beginning of the recovery phase.
     pub fn calm_from(&self) -> SimTime {
         SimTime::from_millis(self.calm_from_ms)
+    }
+
+    /// By how much the clock of a node is ahead after each suspend, in milliseconds: often by a
+    /// whole TTL, or not at all. What tells how long a machine has slept is a clock of its hardware,
+    /// which may be wrong.
+    pub(crate) fn oversleeps_ms(&self, node: usize) -> i64 {
+        let ttl_ms = self.settings_of(node).ttl_ms;
+        let mut draw = Draw::new(self.seed, "oversleeps", node as u64);
+        let between = draw.within(ttl_ms / 2..=ttl_ms);
+        draw.pick(&[0, ttl_ms, between]).cast_signed()
     }
 
     /// The configuration of every candidate.

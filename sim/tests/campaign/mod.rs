@@ -208,8 +208,8 @@ fn a_wrong_command_line_ends_with_64_and_names_the_choices() {
 #[cfg(feature = "turmoil")]
 #[test]
 fn faults_that_an_engine_lacks_are_refused_by_name() {
-    let faults = ["--faults", "loss,crash,suspend"];
-    let why = ["the turmoil engine has no loss, suspend"];
+    let faults = ["--faults", "loss,crash,vm-stop"];
+    let why = ["the turmoil engine has no loss, vm-stop"];
     refused(&[&["run", "--engine", "turmoil"], &faults[..]].concat(), &why);
     refused(&[&["run", "--engine", "all"], &faults[..]].concat(), &why);
     refused(&[&["plan", "--engine", "turmoil", "--seed", "1"], &faults[..]].concat(), &why);

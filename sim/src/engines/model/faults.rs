@@ -139,7 +139,10 @@ impl<A: Algorithm> World<'_, A> {
             ProcessFault::Pause => self.resume(node),
             ProcessFault::Suspend | ProcessFault::VmStop => {
                 self.restart_clocks(node);
-                self.nodes[node].was_suspended |= fault == ProcessFault::Suspend;
+                if fault == ProcessFault::Suspend {
+                    self.nodes[node].was_suspended = true;
+                    self.nodes[node].boot.step(self.at, self.plan.oversleeps_ms(node));
+                }
                 self.resume(node);
             }
             ProcessFault::VmRestore => self.restore(node, index),

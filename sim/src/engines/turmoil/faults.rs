@@ -27,6 +27,8 @@ pub(super) struct Faults {
     nodes: Vec<Arc<Node>>,
     store: Store,
     links: Links,
+    /// By how much the clock of each node is ahead after a suspend, in milliseconds.
+    oversleeps_ms: Vec<i64>,
     /// The processes that have returned, and the times at which they are restarted.
     returned: Vec<(SimTime, usize)>,
     /// Faults of that kind are ordered, but not carried out.
@@ -57,6 +59,7 @@ impl Faults {
             nodes: nodes.to_vec(),
             store,
             links: Links::new(nodes.len(), Duration::from_micros(plan.latency_us.1)),
+            oversleeps_ms: (0..nodes.len()).map(|node| plan.oversleeps_ms(node)).collect(),
             returned: Vec::new(),
             without,
         }
@@ -154,6 +157,13 @@ impl Faults {
             ProcessFault::Pause => match edge {
                 Edge::Begin => self.nodes[node].pause(kind),
                 Edge::End => self.nodes[node].unpause(kind),
+            },
+            ProcessFault::Suspend => match edge {
+                Edge::Begin => self.nodes[node].pause(kind),
+                Edge::End => {
+                    self.nodes[node].wakes_up(self.oversleeps_ms[node]);
+                    self.nodes[node].unpause(kind);
+                }
             },
             ProcessFault::Starve => {
                 let is_it =

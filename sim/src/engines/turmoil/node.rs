@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tenure::Instant;
 use tokio::sync::Notify;
@@ -34,6 +35,8 @@ pub(super) struct Node {
     life: AtomicU32,
     alive: AtomicBool,
     frozen: AtomicBool,
+    /// How long the machine was suspended so far, in milliseconds.
+    slept_ms: AtomicU64,
     /// The active pauses.
     pauses: Mutex<Vec<FaultKind>>,
     /// The tasks that were polled during a pause.
@@ -95,6 +98,7 @@ impl Node {
             life: AtomicU32::new(0),
             alive: AtomicBool::new(true),
             frozen: AtomicBool::new(false),
+            slept_ms: AtomicU64::new(0),
             pauses: Mutex::default(),
             sleepers: Mutex::default(),
             unsent: Mutex::default(),
@@ -117,6 +121,19 @@ impl Node {
         if self.now() != before {
             self.took(kind);
         }
+    }
+
+    /// A suspend ends: the clock is ahead by that much.
+    pub(super) fn wakes_up(&self, ahead_ms: i64) {
+        self.clock.step(self.true_now(), ahead_ms);
+        self.clock_stepped.notify_waiters();
+        // No real machine sleeps for less than a second.
+        let slept_ms = 1_000 + ahead_ms.unsigned_abs();
+        self.slept_ms.fetch_add(slept_ms, Ordering::Relaxed);
+    }
+
+    pub(super) fn slept(&self) -> Duration {
+        Duration::from_millis(self.slept_ms.load(Ordering::Relaxed))
     }
 
     /// A fault of this node has had an effect.
@@ -143,8 +160,11 @@ impl Node {
 
     pub(super) fn revive(&self) {
         self.life.fetch_add(1, Ordering::Relaxed);
-        self.frozen.store(false, Ordering::Relaxed);
-        lock(&self.pauses).clear();
+        let mut pauses = lock(&self.pauses);
+        // Its machine may sleep on.
+        pauses.retain(|kind| *kind == FaultKind::Suspend);
+        self.frozen.store(!pauses.is_empty(), Ordering::Relaxed);
+        drop(pauses);
         self.starving.store(false, Ordering::Relaxed);
         self.alive.store(true, Ordering::Relaxed);
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -29,6 +30,10 @@ impl fmt::Debug for SimRuntime {
 impl Runtime for SimRuntime {
     fn now(&self) -> Instant {
         self.0.now()
+    }
+
+    fn suspended(&self) -> Duration {
+        self.0.slept()
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {

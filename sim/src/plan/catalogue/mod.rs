@@ -151,11 +151,12 @@ catalogue! {
                 .not_in_model("has no driver's task: the process drives its candidate")
                 .not_in_real("can't stop one task of a process");
             /// The machine sleeps: the process is paused and the monotonic clock stopped, but
-            /// neither the boot clock nor the wall clock.
+            /// neither the boot clock nor the wall clock. Often the boot clock is up to a TTL ahead
+            /// afterwards, since a hardware clock says how long it slept. In `turmoil` a node has
+            /// one clock, and learns that it slept.
             14 Suspend =>
                 Row::lasting("suspend", "a machine sleeps: its monotonic clock stops, its boot clock does not")
                     .pauses()
-                    .not_in_turmoil(ONE_CLOCK)
                     .not_in_real(OWN_MACHINE)
                     .plainer(FaultKind::Pause)
                     .shown_under_a_leader("leader-suspended");

@@ -172,6 +172,20 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["store-loss-quarantine", "single-leader"],
     },
     Mutant {
+        name: "past-watched-over-a-suspend",
+        about: "a watch of the past goes on over a suspend, which the machine's clock may miscount",
+        edits: &[Edit { file: MACHINE, from: "self.past.begin_anew(self.now);", to: "" }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "lease-watched-over-a-suspend",
+        about: "a watch of a lease goes on over a suspend",
+        edits: &[Edit { file: MACHINE, from: "watch.begin_anew(self.now);", to: "let _ = watch;" }],
+        shows: Shows::Model,
+        caught_by: &["single-leader"],
+    },
+    Mutant {
         name: "hints-ignored",
         about: "a waiting candidate does not react to hints",
         edits: &[Edit {

@@ -123,6 +123,29 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["store-loss-quarantine", "single-leader"],
     },
     Mutant {
+        name: "second-loss-unnoticed",
+        about: "a loss of data leaves the stamp as it is while nobody has watched it for long enough",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "past.identity = identity;\n                past.stamped(stamp);",
+            to: "past.identity = identity;\n                \
+                 if !past.watched.is_zero() { past.stamped(stamp); }",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "watches-of-two-add-up",
+        about: "the times for which two candidates have watched the past are added up",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "past.watched = past.watched.max(watch.time);",
+            to: "past.watched = past.watched + watch.time;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
         name: "live-lease-granted-again",
         about: "a lease is granted to any candidate that knows its token",
         edits: &[Edit {

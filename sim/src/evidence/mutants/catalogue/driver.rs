@@ -176,6 +176,17 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["stays-out"],
     },
     Mutant {
+        name: "suspend-told-to-one-election",
+        about: "only the election whose input comes next learns that the machine was suspended",
+        edits: &[Edit {
+            file: DRIVER,
+            from: "let all: Vec<ElectionId> = self.elections.keys().copied().collect();",
+            to: "let all: Vec<ElectionId> = self.elections.keys().copied().filter(|one| *one == id).collect();",
+        }],
+        shows: Shows::Turmoil("suspend,crash,partition"),
+        caught_by: &["single-leader"],
+    },
+    Mutant {
         name: "dropped-look-ends-the-connection",
         about: "a look calls the store in its caller's task, and dropping it costs all elections the connection",
         edits: &[
