@@ -4,6 +4,7 @@ mod candidate;
 mod https;
 mod programs;
 mod rights;
+mod webhook;
 
 use std::fs;
 use std::io::Write;
@@ -20,6 +21,7 @@ use crate::process::{Process, process_methods};
 use crate::{EtcdServer, EtcdSnapshot, ServerError};
 pub use candidate::{ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientGoSettings};
 use https::Client;
+pub use webhook::KubeWebhook;
 
 /// It takes 3 s to 8 s by itself.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -44,7 +46,7 @@ const GROUPS: [&str; 9] = [
     "flowcontrol.apiserver.k8s.io/v1beta1=true",
     "rbac.authorization.k8s.io/v1=true",
 ];
-/// They read objects of groups that are off, or act on pods.
+/// They read objects of groups that are off, or act on pods. One that an argument names is on.
 const NO_ADMISSION: [&str; 15] = [
     "CertificateApproval",
     "CertificateSigning",
@@ -71,6 +73,7 @@ pub struct KubeApiServer {
     port: u16,
     args: Vec<String>,
     authority: String,
+    signer: Authority,
     client: Client,
     // Ends before its etcd does.
     process: Process,
@@ -111,7 +114,7 @@ impl KubeApiServer {
         let client = Client::trusting(port, &authority)?;
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         let mut server =
-            Self { port, args, authority, client, process, etcd: EtcdServer::start()? };
+            Self { port, args, authority, signer, client, process, etcd: EtcdServer::start()? };
         server.launch()?;
         Ok(server)
     }
@@ -240,7 +243,11 @@ impl KubeApiServer {
 }
 
 fn configure(command: &mut Command, port: u16, etcd: &str, args: &[String]) {
+    let is_named = |plugin: &str| args.iter().any(|arg| arg.split(',').any(|one| one == plugin));
+    let off: Vec<_> = NO_ADMISSION.into_iter().filter(|plugin| !is_named(plugin)).collect();
     command
+        // Webhooks have certificates of the same authority.
+        .env("SSL_CERT_FILE", "ca.pem")
         .args(["--etcd-servers", etcd, "--secure-port", &port.to_string()])
         .args(["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"])
         .args(["--endpoint-reconciler-type", "none"])
@@ -251,7 +258,7 @@ fn configure(command: &mut Command, port: u16, etcd: &str, args: &[String]) {
         .args(["--service-account-signing-key-file", "server.key"])
         .args(["--service-account-key-file", "server.pem"])
         .args(["--runtime-config", &GROUPS.join(",")])
-        .args(["--disable-admission-plugins", &NO_ADMISSION.join(",")])
+        .args(["--disable-admission-plugins", &off.join(",")])
         .args(args);
 }
 

@@ -31,6 +31,7 @@ pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdGrpcProxy, EtcdServer, EtcdSnapshot};
 pub use kubernetes::{
     ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientGoSettings, KubeApiServer,
+    KubeWebhook,
 };
 pub use names::SilentNames;
 pub use pgbouncer::PgBouncer;

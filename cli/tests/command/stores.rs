@@ -90,6 +90,6 @@ fn a_day_with_etcd() {
 fn a_day_with_kubernetes() {
     let server = KubeApiServer::start().unwrap();
     let kubeconfig = server.kubeconfig(server.admin_token()).unwrap();
-    let url = format!("kubernetes:///default?kubeconfig={}", kubeconfig.display());
+    let url = format!("kubernetes:///default?unshared=yes&kubeconfig={}", kubeconfig.display());
     a_day(&Election::at(url, server));
 }

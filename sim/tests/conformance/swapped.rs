@@ -345,6 +345,61 @@ async fn a_handover_takes_few_trips() {
     assert_eq!((acquiring, matches!(reply, Reply::Granted { .. })), (1, true), "{reply:?}");
 }
 
+/// The same, far away.
+struct Far(Values);
+
+impl Far {
+    const WAY: Duration = Duration::from_millis(40);
+    /// More than one round trip, and less than two.
+    const PATIENCE: Duration = Duration::from_millis(130);
+}
+
+impl Cas for Far {
+    type Version = (u128, u64);
+
+    fn traits(&self) -> StoreTraits {
+        self.0.traits()
+    }
+
+    async fn get(&self, key: &Key) -> Result<Option<Versioned<(u128, u64)>>, StoreError> {
+        tokio::time::sleep(Self::WAY).await;
+        let found = self.0.get(key).await;
+        tokio::time::sleep(Self::WAY).await;
+        found
+    }
+
+    async fn swap(
+        &self,
+        key: &Key,
+        version: Option<&(u128, u64)>,
+        value: Bytes,
+    ) -> Result<Swapped<(u128, u64)>, StoreError> {
+        tokio::time::sleep(Self::WAY).await;
+        let swapped = self.0.swap(key, version, value).await;
+        tokio::time::sleep(Self::WAY).await;
+        swapped
+    }
+}
+
+/// A swap after a read would be given up each time, and be done nevertheless.
+#[tokio::test]
+async fn a_far_backend_grants_within_one_trip() {
+    let store = CasStore::new(Far(Values::new())).trust_empty_store(true);
+    let key = Key::new("job").unwrap();
+    let granted = async {
+        for attempt in 1.. {
+            let Request::Acquire { mut asks, profile } = acquire(1, None) else { unreachable!() };
+            asks.number = RequestId::new(attempt).unwrap();
+            let asked = store.call(&key, Request::Acquire { asks, profile });
+            let asked = tokio::time::timeout(Far::PATIENCE, asked).await;
+            if let Ok(Ok(Reply::Granted { .. })) = asked {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), granted).await.expect("a grant");
+}
+
 /// Always has what it showed, and yet another version.
 struct Contradicts(Option<Bytes>);
 

@@ -81,6 +81,19 @@ pub enum StartError {
         /// The least.
         least: Duration,
     },
+    /// The renew interval is shorter than the store can show.
+    #[error(
+        "renew interval is {interval:?}; the store {store} can't show renewals less than {least:?} apart: set renew \
+         interval to that, or a longer ttl"
+    )]
+    RenewIntervalTooShort {
+        /// The store's kind.
+        store: &'static str,
+        /// The renew interval.
+        interval: Duration,
+        /// The least.
+        least: Duration,
+    },
     /// No async runtime runs here, or one that lacks timers or I/O.
     #[error(transparent)]
     NoRuntime(#[from] NoRuntime),
@@ -230,6 +243,10 @@ impl CandidateBuilder {
         if ttl < least {
             return Err(StartError::TtlTooShort { store, ttl, least });
         }
+        let (interval, least) = (config.renew_interval(), traits.least_renew_interval);
+        if interval < least {
+            return Err(StartError::RenewIntervalTooShort { store, interval, least });
+        }
         let explanation = config.explain();
         for promise in traits.gives_up {
             logging::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");
@@ -298,7 +315,8 @@ mod tests {
     use crate::ConfigBuilder;
     use crate::store::{Reply, Request, StoreError, StoreTraits};
 
-    /// A store that counts in steps of three seconds, and keeps leases of at least eight.
+    /// A store that counts in steps of three seconds, keeps leases of at least eight, and shows a
+    /// renewal each second.
     struct Coarse;
 
     impl Store for Coarse {
@@ -306,6 +324,7 @@ mod tests {
             StoreTraits {
                 granularity: Duration::from_secs(3),
                 least_ttl: Duration::from_secs(8),
+                least_renew_interval: Duration::from_secs(1),
                 ..StoreTraits::new("coarse")
             }
         }
@@ -341,6 +360,14 @@ mod tests {
         let end = format!("the store coarse: set request timeout to {value:?}, for example");
         assert!(text.ends_with(&end), "{text}");
         assert!(built(of(15).request_timeout(value)).is_ok());
+
+        let refused = built(of(15).renew_interval(Duration::from_millis(900))).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "renew interval is 900ms; the store coarse can't show renewals less than 1s apart: set renew interval to \
+             that, or a longer ttl"
+        );
+        assert!(built(of(15).renew_interval(Duration::from_secs(1))).is_ok());
 
         // Three renewals fit into 4 s, which are below the store's least TTL.
         let refused = built(of(2)).unwrap_err();

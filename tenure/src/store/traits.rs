@@ -18,6 +18,8 @@ pub struct StoreTraits {
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
+    /// The shortest time between two renewals that the store can show to all who watch a lease.
+    pub least_renew_interval: Duration,
     /// How many round trips a request takes at most once there is a connection, except for one that
     /// stamps a past. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
@@ -54,6 +56,7 @@ impl StoreTraits {
             name,
             granularity: Duration::from_millis(1),
             least_ttl: Duration::from_millis(100),
+            least_renew_interval: Duration::ZERO,
             round_trips: 1,
             renewals_in_call: 1,
             looks_in_call: 1,

@@ -4,7 +4,9 @@
 //! Needs `kube-apiserver`; without it, these tests fail and say how to build it.
 
 mod client_go;
+mod login;
 mod manifests;
 mod others;
 pub(crate) mod rows;
 pub(crate) mod support;
+mod webhooks;

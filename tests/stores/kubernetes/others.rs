@@ -1,16 +1,18 @@
 //! Candidates of client-go's kind at the same Lease: each kind waits for the other.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tenure::Candidate;
 use tenure::store::contract::Wish;
-use tenure::store::{Reply, Request, StoreErrorKind};
+use tenure::store::kubernetes::Kubernetes;
+use tenure::store::{Reply, Request, Store, StoreErrorKind};
+use tenure::{Candidate, Config};
 use tenure_servers::KubeApiServer;
 
 use super::support::{
-    RENEWED, TTL, acquire, after_watching, at, call, granted, granted_in_the_end, lease, leases,
-    release, renew, server, shown, soon,
+    RENEWED, TTL, acquire, after_watching, at, call, config, granted, granted_in_the_end, lease,
+    leases, release, renew, server, shown, soon,
 };
 
 /// The writes of client-go's `LeaseLock`: the whole object, if it is still of the version that was
@@ -149,6 +151,67 @@ async fn each_renewal_has_a_second_of_its_own() {
     let all = seconds.len();
     seconds.dedup();
     assert_eq!(seconds.len(), all, "{seconds:?}");
+}
+
+/// Another tool's label is kept, and ours comes back: by it, a process lists its elections.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_of_others_are_kept() {
+    const OURS: &str = "tenure.dev/managed";
+    const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+    let server = server();
+    let namespace = "labels";
+    created(&server, namespace, &json!({}));
+    let path = format!("{}/job", leases(namespace));
+    let label = |labels: Value| {
+        let changed = json!({ "metadata": { "labels": labels } });
+        server.admin("PATCH", &path, &changed).unwrap();
+    };
+    let labels = || lease(&server, namespace, "job")["metadata"]["labels"].clone();
+    label(json!({ MANAGED_BY: "helm" }));
+    let store = at(&server, namespace);
+    let token = granted(&store, acquire(1, None)).await;
+    assert_eq!(labels(), json!({ MANAGED_BY: "helm", OURS: "true" }));
+    for removed in [json!({ OURS: null }), json!({ OURS: null, MANAGED_BY: null })] {
+        label(removed);
+        // The first one is shown that it is gone.
+        for _ in 0..2 {
+            assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        }
+        assert_eq!(labels()[OURS], "true");
+    }
+    assert_eq!(store.keys().await.unwrap().len(), 1);
+    // The server notes the client's name with what it has written.
+    let written = lease(&server, namespace, "job")["metadata"]["managedFields"].clone();
+    let is_ours = |one: &Value| one["manager"] == "tenure";
+    assert!(written.as_array().unwrap().iter().any(is_ours), "{written}");
+}
+
+/// Where no candidates of client-go's kind are, renewals may follow within a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unshared_leases_show_the_time() {
+    let server = server();
+    let namespace = "unshared";
+    server.namespace(namespace).unwrap();
+    let quick = Config::builder(Duration::from_secs(2)).build().unwrap();
+    let often = Config::builder(Duration::from_secs(9)).renew_interval(Duration::from_millis(900));
+    for refused in [quick, often.build().unwrap()] {
+        let builder = Candidate::builder(at(&server, namespace), "job").config(refused);
+        let error = builder.start().map(drop).unwrap_err().to_string();
+        assert!(error.contains("the store kubernetes"), "{error}");
+    }
+    let config = config(&server, namespace).trust_empty_store(true).unshared(true);
+    let store = Kubernetes::new(config);
+    let candidate = Candidate::builder(store.clone(), "quick").config(quick).start().unwrap();
+    soon(candidate.stop()).await.unwrap();
+    let token = granted(&store, acquire(1, None)).await;
+    let (began, mut seconds) = (Instant::now(), BTreeSet::new());
+    for _ in 0..20 {
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        let lease = lease(&server, namespace, "job");
+        seconds.insert(lease["spec"]["renewTime"].as_str().unwrap()[..19].to_owned());
+    }
+    let most = usize::try_from(began.elapsed().as_secs()).unwrap() + 3;
+    assert!(seconds.len() <= most, "{seconds:?}");
 }
 
 /// What only waits does not renew the leader's lease in their eyes.

@@ -28,13 +28,18 @@ const SKIPPED: [Row; 9] = [
     Row::Restart,
 ];
 
+/// Rows wait for ten of the shortest leases.
+fn quick(config: KubernetesConfig) -> KubernetesConfig {
+    config.unshared(true)
+}
+
 /// A namespace of a test's own.
 pub(crate) fn place(server: &Arc<KubeApiServer>, row: Row) -> Place {
     let namespace: String = row.name().replace('_', "-").chars().take(60).collect();
     let namespace = namespace.trim_matches('-').to_owned();
     server.namespace(&namespace).unwrap();
     let (other, again) = (namespace.clone(), namespace.clone());
-    Place::of(Arc::clone(server), move |server| Kubernetes::new(config(server, &namespace)))
+    Place::of(Arc::clone(server), move |server| Kubernetes::new(quick(config(server, &namespace))))
         .replaced(move |server, _| suffer(server, &again, Mishap::AllLost))
         .suffering(&Mishap::ALL, move |server, mishap| suffer(server, &other, mishap))
         .slowed(|server, is_slow| {
@@ -50,7 +55,7 @@ pub(crate) fn by_kubeconfig(cluster: &KubernetesConfig, prefix: &str, row: Row) 
         [Row::SlowServer, Row::Loss, Row::FirstRequest, Row::StampsDiffer];
     let name = row.name().replace('_', "-");
     let config = cluster.clone().prefix(format!("{prefix}-{name}")).unwrap();
-    Place::of(config, |config| Kubernetes::new(config.clone()))
+    Place::of(config, |config| Kubernetes::new(quick(config.clone())))
         .skipping(&[&SKIPPED[..], &NEED_THE_SERVER].concat())
         .place()
 }

@@ -67,7 +67,8 @@ pub(super) fn kubernetes() -> TestServer {
     let connect = move |port: u16, empty: EmptyStore| {
         let path = folder.path().join(port.to_string());
         std::fs::write(&path, known.replace(&own, &port.to_string())).unwrap();
-        let config = KubernetesConfig::new("default").unwrap().kubeconfig(path);
+        // Leases of 2 s: no candidate of another kind shares them.
+        let config = KubernetesConfig::new("default").unwrap().kubeconfig(path).unshared(true);
         AnyStore::new(Kubernetes::new(config.trust_empty_store(empty.is_trusted())))
     };
     let outlasting = Config::builder(Duration::from_secs(30));

@@ -71,7 +71,9 @@ fn of_another_authority(server: &KubeApiServer) -> Planted {
 fn far_away(server: &KubeApiServer) -> Planted {
     let port = delays(server.port(), Duration::from_millis(75));
     let to = format!("https://127.0.0.1:{port}");
-    changed(server, &server.url(), &to).set("TENURE_TTL", "2s")
+    let planted = changed(server, &server.url(), &to);
+    let url = format!("{}&unshared=yes", planted.url);
+    Planted { url, ..planted }.set("TENURE_TTL", "2s")
 }
 
 pub(super) const FAULTS: &[Fault] = &[

@@ -6,6 +6,7 @@
 //! that was replaced meanwhile, it begins again. `docs/stores/writing-your-own.md` has an example.
 
 mod election;
+mod patience;
 mod store;
 
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use tenure_core::contract::{self, Moment};
 use tenure_core::{Sight, Stamp, Token, Wish};
 
+use super::patience::{Patience, Waiting};
 use super::{Cas, Change, Election, Swapped, Tenant, Versioned};
 use crate::Instant;
 use crate::store::{
@@ -27,11 +28,15 @@ pub struct CasStore<C: Cas> {
     trust_empty_store: bool,
 }
 
+/// Values that were only shown are kept for so many elections at most.
+const SHOWN_MOST: usize = 1_000;
+
 struct Inner<C: Cas> {
     backend: C,
-    /// The values that tenures of this process have written, and those of others that hint at a
-    /// lease: what follows need not read them.
+    /// The values that tenures of this process have written, those of others that hint at a lease,
+    /// and those that candidates were shown: what follows need not read them.
     last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+    patience: Patience,
     /// Set once the backend was seen to replace one version twice.
     refused: OnceLock<StoreError>,
 }
@@ -75,7 +80,8 @@ impl<C: Cas> fmt::Debug for CasStore<C> {
 impl<C: Cas> CasStore<C> {
     /// The store over that backend.
     pub fn new(backend: C) -> Self {
-        let inner = Inner { backend, last: Mutex::default(), refused: OnceLock::new() };
+        let (last, patience, refused) = (Mutex::default(), Patience::default(), OnceLock::new());
+        let inner = Inner { backend, last, patience, refused };
         Self { inner: Arc::new(inner), trust_empty_store: false }
     }
 
@@ -93,10 +99,10 @@ impl<C: Cas> CasStore<C> {
         &self.inner.backend
     }
 
-    /// What a request may begin with that changes the value, or is decided anew by what the backend
-    /// has now.
-    fn known(&self, key: &Key, request: &Request) -> Option<Versioned<C::Version>> {
-        let begins = match request {
+    /// Whether a request may begin with what is known: it changes the value, or is decided anew by
+    /// what the backend has now.
+    fn may_know(request: &Request) -> bool {
+        match request {
             Request::Acquire { .. }
             | Request::Ask { .. }
             | Request::Renew { .. }
@@ -106,8 +112,7 @@ impl<C: Cas> CasStore<C> {
             | Request::Want { .. }
             | Request::Describe { .. }
             | Request::Notify { .. } => false,
-        };
-        begins.then(|| self.inner.last().remove(key)).flatten()
+        }
     }
 
     /// Notes what was swapped in, if the renewal that follows may begin with it. After a wish it
@@ -157,21 +162,20 @@ impl<C: Cas> CasStore<C> {
         };
         Ok((reply, election))
     }
-}
 
-impl<C: Cas> Store for CasStore<C> {
-    fn traits(&self) -> StoreTraits {
-        let traits = self.inner.backend.traits();
-        StoreTraits { round_trips: 2, messages: false, past_per_election: true, ..traits }
-    }
-
-    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        self.inner.is_not_refused()?;
-        let mut known = self.known(key, &request);
+    /// Reads and swaps until the request is decided. One that may begin with what is known is
+    /// waited for.
+    async fn carry_out(
+        &self,
+        key: &Key,
+        request: &Request,
+        waiting: Option<&Waiting<'_>>,
+    ) -> Result<Reply, StoreError> {
+        let mut known = waiting.and_then(|_| self.inner.last().remove(key));
         let last = known.as_ref().map(|last| last.value.clone());
         let mut tried = None;
         loop {
-            let is_known = known.is_some();
+            let (is_known, asked) = (known.is_some(), StdInstant::now());
             let found = match known.take() {
                 Some(last) => Some(last),
                 None => self.inner.backend.get(key).await?,
@@ -188,21 +192,37 @@ impl<C: Cas> Store for CasStore<C> {
                 None => Election::default(),
             };
             let identity = version.map_or(0, C::identity);
-            let (reply, after) = self.step(identity, election.clone(), &request)?;
+            let (reply, after) = self.step(identity, election.clone(), request)?;
             if after == election {
                 // A refusal is decided by what the backend has now.
                 if is_known {
                     continue;
                 }
+                let is_candidates = waiting.is_some() || matches!(request, Request::Look { .. });
+                // Values of versions with names are compared, and one that was only read may be of
+                // a bucket that was restored since.
+                let is_kept = |found: &Versioned<C::Version>| {
+                    is_candidates && C::name(&found.version).is_none()
+                };
                 if let Some(found) = found
-                    && election.is_wished_elsewhere()
+                    && (is_kept(&found) || election.is_wished_elsewhere())
                 {
-                    self.inner.last().insert(key.clone(), found);
+                    let mut last = self.inner.last();
+                    // Nobody says when a candidate has left.
+                    if last.len() < SHOWN_MOST {
+                        last.insert(key.clone(), found);
+                    }
                 }
                 return Ok(reply);
             }
             // Only the answer that the lease is another one's now is still worth giving.
             self.inner.is_not_refused()?;
+            if let (Some(waiting), Some(read), false) = (waiting, &found, is_known)
+                && let Err(error) = waiting.has_time_after(asked.elapsed())
+            {
+                self.inner.last().insert(key.clone(), read.clone());
+                return Err(error);
+            }
             // A late duplicate of the request that creates a value can't repeat a stamp.
             let is_new = found.is_none();
             let value = match version {
@@ -221,6 +241,24 @@ impl<C: Cas> Store for CasStore<C> {
                 Swapped::Conflict => tried = Some(version.cloned()),
             }
         }
+    }
+}
+
+impl<C: Cas> Store for CasStore<C> {
+    fn traits(&self) -> StoreTraits {
+        let traits = self.inner.backend.traits();
+        StoreTraits { round_trips: 2, messages: false, past_per_election: true, ..traits }
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.inner.is_not_refused()?;
+        if !Self::may_know(&request) {
+            return self.carry_out(key, &request, None).await;
+        }
+        let waiting = self.inner.patience.begins();
+        let outcome = self.carry_out(key, &request, Some(&waiting)).await;
+        waiting.ends();
+        outcome
     }
 
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {

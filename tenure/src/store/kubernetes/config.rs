@@ -28,6 +28,7 @@ pub struct KubernetesConfig {
     pub(super) kubeconfig: Option<PathBuf>,
     pub(super) context: Option<String>,
     pub(super) trust_empty_store: bool,
+    pub(super) unshared: bool,
 }
 
 impl KubernetesConfig {
@@ -39,7 +40,8 @@ impl KubernetesConfig {
     pub fn new(namespace: impl AsRef<str>) -> Result<Self, SettingError> {
         let namespace = NAMESPACE.check(namespace.as_ref())?;
         let (prefix, kubeconfig, context) = (String::new(), None, None);
-        Ok(Self { namespace, prefix, kubeconfig, context, trust_empty_store: false })
+        let (trust_empty_store, unshared) = (false, false);
+        Ok(Self { namespace, prefix, kubeconfig, context, trust_empty_store, unshared })
     }
 
     /// Sets what the name of each Lease begins with, before a `-` and the election's key. Default:
@@ -69,6 +71,15 @@ impl KubernetesConfig {
     /// that are deleted.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
+        self
+    }
+
+    /// Says that no candidates of other kinds, such as client-go's, share the Leases. They compare
+    /// the times of renewals in whole seconds, so that a TTL below 3 s and a renew interval below
+    /// 1 s are refused unless this is set. One that waits writes nothing, so its presence can't be
+    /// seen. Default: no.
+    pub fn unshared(mut self, unshared: bool) -> Self {
+        self.unshared = unshared;
         self
     }
 

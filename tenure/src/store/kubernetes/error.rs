@@ -45,7 +45,7 @@ pub(super) fn unreadable(config: &KubernetesConfig, error: &(dyn Cause + 'static
         }
     };
     let detail = match &config.kubeconfig {
-        Some(path) => format!("{path:?} {wrong}"),
+        Some(path) => format!("{} {wrong}", path.display()),
         None => format!("the file of KUBECONFIG, or ~/.kube/config, {wrong}"),
     };
     StoreError::new(StoreErrorKind::NoCredentials, detail)
@@ -88,10 +88,36 @@ pub(super) fn is_answer(status: &Status) -> bool {
     !matches!(status.code, 0 | 401)
 }
 
+/// Whether a write was refused since the object is another one than was read: there is one already,
+/// or it is gone, or a test of the patch has failed.
+pub(super) fn is_conflict(status: &Status, is_patch: bool) -> bool {
+    if is_denied(&status.message) {
+        return false;
+    }
+    match status.code {
+        409 => true,
+        404 => is_patch,
+        // What is wrong with a new content is told in the details.
+        422 => {
+            let details = status.details.as_ref();
+            is_patch && details.is_none_or(|told| told.kind.is_empty() && told.causes.is_empty())
+        }
+        _ => false,
+    }
+}
+
+/// Whether a webhook or a policy has denied a request, with a code of its choice.
+fn is_denied(message: &str) -> bool {
+    message.contains("admission webhook \"") || message.contains("AdmissionPolicy '")
+}
+
 /// What the server says.
 pub(super) fn answered(status: &Status) -> StoreError {
     let Status { code, message, .. } = status;
     match code {
+        _ if is_denied(message) => {
+            StoreError::showing(StoreErrorKind::Refused, format_args!("{code}: {message}"))
+        }
         0 => StoreError::showing(
             StoreErrorKind::UnexpectedReply,
             format_args!("an error that is no Status, as of a proxy in between: {message:?}"),
@@ -124,6 +150,8 @@ fn causes<'a>(error: &'a (dyn Cause + 'static)) -> impl Iterator<Item = &'a (dyn
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -141,5 +169,55 @@ mod tests {
         }
         let unknown = read(r#"{"kind":"Status","code":401,"message":"Unauthorized"}"#);
         assert!(!is_answer(&unknown));
+    }
+
+    fn status(code: u16, message: &str, details: &serde_json::Value) -> Status {
+        let status = json!({ "code": code, "message": message, "details": details });
+        serde_json::from_value(status).unwrap()
+    }
+
+    /// As kube-apiserver words them.
+    #[test]
+    fn a_failed_test_is_a_conflict() {
+        let failed = "the server rejected our request due to an error in our request";
+        let failed = status(422, failed, &json!({}));
+        assert!(is_conflict(&failed, true) && !is_conflict(&failed, false));
+        let gone = status(404, "leases \"job\" not found", &json!({ "kind": "leases" }));
+        assert!(is_conflict(&gone, true) && !is_conflict(&gone, false));
+        let there = status(409, "leases \"job\" already exists", &json!({ "kind": "leases" }));
+        assert!(is_conflict(&there, true) && is_conflict(&there, false));
+        let invalid = [
+            ("Lease \"job\" is invalid: spec.leaseTransitions", json!({ "kind": "Lease" })),
+            (" \"\" is invalid: patch: Invalid value", json!({ "causes": [{ "field": "patch" }] })),
+        ];
+        for (message, details) in invalid {
+            let invalid = status(422, message, &details);
+            assert!(!is_conflict(&invalid, true), "{message}");
+            let error = answered(&invalid);
+            assert_eq!(error.kind(), StoreErrorKind::Refused);
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_denial_names_the_webhook() {
+        for said in [
+            "admission webhook \"a.example\" denied the request: frozen",
+            "leases \"job\" is forbidden: admission webhook \"a.example\" denied the request: frozen",
+            "leases \"job\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no",
+        ] {
+            for code in [400, 401, 403, 404, 409, 422, 504] {
+                let denied = status(code, said, &json!({}));
+                assert!(!is_conflict(&denied, true), "{code} {said}");
+                let error = answered(&denied);
+                assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+                let error = error.to_string();
+                assert!(error.contains(said) && !error.contains(RIGHTS), "{error}");
+            }
+        }
+        let unallowed = "leases \"job\" is forbidden: User \"a\" cannot patch resource \"leases\"";
+        let error = answered(&status(403, unallowed, &json!({ "kind": "leases" })));
+        assert_eq!(error.kind(), StoreErrorKind::Permission);
+        assert!(error.to_string().contains(RIGHTS), "{error}");
     }
 }

@@ -199,7 +199,7 @@ pub(super) fn second_of(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
@@ -247,9 +247,8 @@ mod tests {
         }
     }
 
-    /// The seventh tenure of ours, as a candidate of another kind has left its object.
-    fn left(released: bool, wrote: &str, spec: &Value) -> Found {
-        let key = Key::new("job").unwrap();
+    /// The seventh tenure of ours.
+    pub(in super::super) fn tenant(released: bool) -> Tenant {
         let record = Record {
             token: Token::new(7).unwrap(),
             holder: HolderId::from_bits(1),
@@ -262,8 +261,13 @@ mod tests {
             asked: None,
             written: Instant::ORIGIN,
         };
-        let tenant = Tenant { record, profile: profile("ours").unwrap(), version: 0 };
-        let election = Election { tenant: Some(tenant), past: None }.write();
+        Tenant { record, profile: profile("ours").unwrap(), version: 0 }
+    }
+
+    /// That tenure, as a candidate of another kind has left its object.
+    fn left(released: bool, wrote: &str, spec: &Value) -> Found {
+        let key = Key::new("job").unwrap();
+        let election = Election { tenant: Some(tenant(released)), past: None }.write();
         let election = String::from_utf8(election.to_vec()).unwrap();
         let lease = json!({
             "metadata": {

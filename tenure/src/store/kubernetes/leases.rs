@@ -65,9 +65,14 @@ impl Cas for Leases {
     type Version = Box<Found>;
 
     fn traits(&self) -> StoreTraits {
+        // client-go's candidates, which may wait unseen, compare whole seconds: each renewal needs
+        // one of its own, and three have to fit into a lease.
+        let [least_ttl, least_renew_interval] =
+            if self.0.config.unshared { [1_000, 0] } else { [3_000, 1_000] };
         StoreTraits {
             granularity: Duration::from_millis(1),
-            least_ttl: Duration::from_secs(1),
+            least_ttl: Duration::from_millis(least_ttl),
+            least_renew_interval: Duration::from_millis(least_renew_interval),
             history: HistoryKind::Durable,
             ..StoreTraits::new("kubernetes")
         }
@@ -76,7 +81,7 @@ impl Cas for Leases {
     async fn get(&self, key: &Key) -> Result<Option<Versioned<Box<Found>>>, StoreError> {
         let path = format!("{}/{}", self.0.config.path(), self.0.config.name(key));
         match self.ask(Request::get(path), None).await? {
-            Answer::Done(text) => found(key, &text).map(Some),
+            Answer::Done(text) => read(key, parsed(&text)?).map(Some),
             Answer::Refused(status) if status.code == 404 && is_of_a_lease(&status) => Ok(None),
             Answer::Refused(status) => Err(error::answered(&status)),
         }
@@ -89,26 +94,30 @@ impl Cas for Leases {
         value: Bytes,
     ) -> Result<Swapped<Box<Found>>, StoreError> {
         let (name, path) = (self.0.config.name(key), self.0.config.path());
-        let answer = match version {
+        let (write, to) = match version {
             None => {
-                let object = patch::created(&name, key, &String::from_utf8_lossy(&value));
-                let to = Request::post(path).header("content-type", "application/json");
-                self.ask(to, Some(&object)).await?
+                let write = patch::created(&name, key, &String::from_utf8_lossy(&value));
+                (write, Request::post(path).header("content-type", "application/json"))
             }
             Some(found) => {
                 let election = Election::read(key, &value)?;
                 refuse_wishes(found, &election)?;
-                let changes = patch::changed(found, key, &election);
+                if let Some(tenant) = &election.tenant {
+                    self.0.overload.has_lease_of(tenant.record.ttl);
+                }
+                let write = patch::changed(found, key, &election, !self.0.config.unshared);
                 let to = Request::patch(format!("{path}/{name}"))
                     .header("content-type", "application/json-patch+json");
-                self.ask(to, Some(&changes)).await?
+                (write, to)
             }
         };
-        match answer {
-            Answer::Done(text) => Ok(Swapped::Done(found(key, &text)?.version)),
-            // There is one already; a test has failed, or the object is gone.
-            Answer::Refused(status) if status.code == 409 => Ok(Swapped::Conflict),
-            Answer::Refused(status) if version.is_some() && matches!(status.code, 404 | 422) => {
+        match self.ask(to, Some(&write.body)).await? {
+            Answer::Done(text) => {
+                let lease = parsed(&text)?;
+                write.is_in(&lease)?;
+                Ok(Swapped::Done(read(key, lease)?.version))
+            }
+            Answer::Refused(status) if error::is_conflict(&status, version.is_some()) => {
                 Ok(Swapped::Conflict)
             }
             Answer::Refused(status) => Err(error::answered(&status)),
@@ -159,8 +168,8 @@ fn refuse_wishes(found: &Found, election: &Election) -> Result<(), StoreError> {
     Err(StoreError::showing(StoreErrorKind::Unsupported, detail))
 }
 
-pub(super) fn found(key: &Key, text: &str) -> Result<Versioned<Box<Found>>, StoreError> {
-    read(key, serde_json::from_str(text).map_err(|error| unexpected(&error))?)
+fn parsed(text: &str) -> Result<Lease, StoreError> {
+    serde_json::from_str(text).map_err(|error| unexpected(&error))
 }
 
 pub(super) fn read(key: &Key, lease: Lease) -> Result<Versioned<Box<Found>>, StoreError> {
@@ -175,4 +184,123 @@ fn is_of_a_lease(status: &kube_client::error::Status) -> bool {
 
 fn unexpected(error: &dyn std::fmt::Display) -> StoreError {
     StoreError::showing(StoreErrorKind::UnexpectedReply, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Method, Response};
+    use kube_client::Client;
+    use kube_client::client::Body;
+    use serde_json::{Map, json};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::store::kubernetes::lease::tests::tenant;
+    use crate::store::kubernetes::lease::{ELECTION, WROTE};
+    use crate::store::kubernetes::link::Live;
+    use crate::store::slot::Patience;
+
+    fn before() -> Value {
+        let election = String::from_utf8(Election::default().write().to_vec()).unwrap();
+        let annotations = json!({ KEY: "job", ELECTION: election });
+        let metadata = json!({
+            "name": "job", "uid": "1", "resourceVersion": "1", "annotations": annotations,
+        });
+        json!({ "metadata": metadata, "spec": {} })
+    }
+
+    fn annotations(lease: &mut Value) -> &mut Map<String, Value> {
+        lease["metadata"]["annotations"].as_object_mut().unwrap()
+    }
+
+    /// What becomes of [`before`], or of a new object.
+    fn written(sent: Value) -> Value {
+        let operations = match sent {
+            Value::Array(operations) => operations,
+            mut lease => {
+                lease["metadata"]["uid"] = json!("1");
+                lease["metadata"]["resourceVersion"] = json!("1");
+                return lease;
+            }
+        };
+        let mut lease = before();
+        for operation in operations.iter().filter(|operation| operation["op"] != "test") {
+            let (parent, name) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
+            let parent = lease.pointer_mut(parent).unwrap();
+            parent[name.replace("~1", "/")] = operation["value"].clone();
+        }
+        lease
+    }
+
+    /// A server with a webhook.
+    async fn leases(webhook: fn(&mut Value)) -> Leases {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            let code: u16 = if request.method() == Method::POST { 201 } else { 200 };
+            let sent = request.into_body().collect_bytes().await.unwrap();
+            let mut lease = written(serde_json::from_slice(&sent).unwrap());
+            webhook(&mut lease);
+            Response::builder().status(code).body(Body::from(lease.to_string().into_bytes()))
+        });
+        let link = Link::new(KubernetesConfig::new("default").unwrap());
+        let (client, dead) = (Client::new(service, "default"), CancellationToken::new());
+        let live = Live::over(client, dead, link.runtime.now(), &link.runtime);
+        let connect = || async move { Ok(live) }.boxed();
+        link.current.get(Patience::Waits, connect).await.unwrap();
+        Leases(Arc::new(link))
+    }
+
+    /// The outcomes of a creation and of an acquire.
+    async fn outcomes(webhook: fn(&mut Value)) -> [Result<(), StoreError>; 2] {
+        let (key, leases) = (Key::new("job").unwrap(), leases(webhook).await);
+        let found = read(&key, serde_json::from_value(before()).unwrap()).unwrap().version;
+        let acquire = Election { tenant: Some(tenant(false)), past: None }.write();
+        let created = leases.swap(&key, None, Election::default().write()).await;
+        let acquired = leases.swap(&key, Some(&found), acquire).await;
+        [created, acquired].map(|swapped| {
+            swapped.map(|swapped| assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}"))
+        })
+    }
+
+    fn assert_names(outcome: &Result<(), StoreError>, what: &str) {
+        let error = outcome.as_ref().unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported);
+        let error = error.to_string();
+        assert!(error.contains(what) && error.contains("an admission webhook"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_was_not_stored_is_not_done() {
+        let drops: fn(&mut Value) = |lease| drop(annotations(lease).remove(ELECTION));
+        let changes: fn(&mut Value) = |lease| annotations(lease)[ELECTION] = json!("{}");
+        for webhook in [drops, changes] {
+            for outcome in outcomes(webhook).await {
+                assert_names(&outcome, "the annotation tenure.dev/election");
+            }
+        }
+        let of_an_acquire: [(fn(&mut Value), _); 3] = [
+            (|lease| drop(annotations(lease).remove(WROTE)), "the annotation tenure.dev/wrote"),
+            (
+                |lease| lease["spec"]["renewTime"] = json!("2026-01-01T00:00:00.000000Z"),
+                "spec.renewTime",
+            ),
+            (|lease| lease["spec"]["leaseDurationSeconds"] = json!(1), "spec.leaseDurationSeconds"),
+        ];
+        for (webhook, what) in of_an_acquire {
+            let [created, acquired] = outcomes(webhook).await;
+            assert_names(&acquired, what);
+            created.unwrap();
+        }
+    }
+
+    /// Such as another tool's annotation, or the lack of a label, which the next write adds.
+    #[tokio::test]
+    async fn what_elections_do_not_rest_on_may_change() {
+        let webhook: fn(&mut Value) = |lease| {
+            annotations(lease).insert("audited-by".to_owned(), json!("us"));
+            lease["metadata"]["labels"] = json!({ "team": "us" });
+        };
+        for outcome in outcomes(webhook).await {
+            outcome.unwrap();
+        }
+    }
 }

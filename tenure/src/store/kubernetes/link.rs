@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use http::Request;
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube_client::client::{Body, ConfigExt};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
@@ -25,6 +27,8 @@ use tower::{BoxError, ServiceBuilder};
 use super::config::KubernetesConfig;
 use super::error::{self, unreachable};
 use super::lease::Found;
+use super::login::{self, Header, Logins};
+use super::overload::Overload;
 use crate::Instant;
 use crate::logging;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -40,12 +44,16 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
 /// What needs no right, and no etcd.
 const VERSION: &str = "/version";
+/// What the API server's log of requests calls this client.
+const CLIENT: &str = concat!("tenure/", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Link {
     pub(super) config: KubernetesConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) current: Slot<Live>,
     pub(super) listeners: Table<Infallible>,
+    pub(super) overload: Overload,
+    logins: Logins,
     shown: Mutex<Shown>,
     dial: Dial,
 }
@@ -90,6 +98,8 @@ impl Link {
             runtime,
             current,
             listeners: Table::default(),
+            overload: Overload::default(),
+            logins: Logins::default(),
             shown: Mutex::default(),
             dial,
         }
@@ -112,6 +122,7 @@ impl Link {
         request: Request<Vec<u8>>,
     ) -> Result<Answer, StoreError> {
         let live = self.live().await?;
+        self.overload.is_over(self.runtime.now())?;
         let pending = live.progress.expects();
         let error = match live.client.request_text(request).await {
             Ok(text) => {
@@ -133,11 +144,22 @@ impl Link {
     async fn connect(&self) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
         let config = self.read().await;
-        let config = config.map_err(|why| error::unreadable(&self.config, &*why))?;
+        let mut config = config.map_err(|why| error::unreadable(&self.config, &*why))?;
         // That may also be one of the environment, which is not used.
         if config.proxy_url.is_some() {
             self.refuse_proxy()?;
         }
+        let (header, keeps) = match login::program(&mut config.auth_info) {
+            Some(program) => {
+                let login = self.logins.get(&program).await?;
+                login.identifies(&mut config.auth_info);
+                let (header, runtime) = (login.header(), Arc::clone(&self.runtime));
+                let logins = self.logins.clone();
+                (Arc::clone(&header), Some(logins.keep(program, login, header, runtime)))
+            }
+            None => (Header::default(), None),
+        };
+        config.headers.push((USER_AGENT, HeaderValue::from_static(CLIENT)));
         let (host, port) = address(&config)?;
         let failed = |error: std::io::Error| unreachable(host, port, &error);
         let (stream, mut reached) = self.dial.connect(host, port).await.map_err(failed)?;
@@ -154,7 +176,17 @@ impl Link {
         }
         reached.has_spoken();
         let dead = CancellationToken::new();
-        let client = self.client(&config, stream, &dead).await?;
+        let client = self.client(&config, header, stream, &dead).await?;
+        if let Some(keeps) = keeps {
+            let ended = dead.clone();
+            let keeps = async move {
+                tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = keeps => {}
+                }
+            };
+            self.runtime.spawn(keeps.boxed());
+        }
         Ok(Live::over(client, dead, opening, &self.runtime))
     }
 
@@ -193,6 +225,7 @@ impl Link {
     async fn client<S>(
         &self,
         config: &Config,
+        header: Header,
         stream: S,
         dead: &CancellationToken,
     ) -> Result<Client, StoreError>
@@ -218,15 +251,26 @@ impl Link {
             ends.cancel();
         };
         self.runtime.spawn(runs.boxed());
+        let (overload, logins, runtime) =
+            (self.overload.clone(), self.logins.clone(), Arc::clone(&self.runtime));
+        let heard = move |answer: &Response<Incoming>| {
+            overload.heard(answer.status(), answer.headers(), runtime.now());
+            if answer.status() == StatusCode::UNAUTHORIZED {
+                logins.forget();
+            }
+        };
         let unusable = |error: Error| error::of(&error);
         let service = ServiceBuilder::new()
             .layer(config.base_uri_layer())
             .option_layer(config.auth_layer().map_err(unusable)?)
             .layer(config.extra_headers_layer().map_err(unusable)?)
             .map_err(BoxError::from)
-            .service_fn(move |request: Request<Body>| {
-                let mut sender = sender.clone();
-                async move { sender.send_request(request).await }
+            .service_fn(move |mut request: Request<Body>| {
+                if let Some(token) = login::present(&header) {
+                    request.headers_mut().insert(AUTHORIZATION, token);
+                }
+                let (mut sender, heard) = (sender.clone(), heard.clone());
+                async move { sender.send_request(request).await.inspect(heard) }
             });
         Ok(Client::new(service, config.default_namespace.clone()))
     }
@@ -337,7 +381,8 @@ mod tests {
             assert_eq!(error.kind(), StoreErrorKind::NoCredentials);
             let shown = format!("{error} {error:?} {}", error.with_causes());
             assert!(!shown.contains("c2VjcmV0") && !shown.contains("token"), "{shown}");
-            assert!(shown.contains(&format!("{path:?} can't be read at line ")), "{shown}");
+            let place = format!("{} can't be read at line ", path.display());
+            assert!(shown.contains(&place), "{shown}");
         }
     }
 

@@ -6,11 +6,43 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::lease::{ELECTION, Found, KEY, Lease, WROTE, second_of, transitions};
-use crate::store::Key;
 use crate::store::cas::{Election, Tenant};
+use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// The label by which a process watches its elections.
-pub(super) const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "tenure");
+/// The label by which a process watches its elections, and lists them.
+pub(super) const LABEL: (&str, &str) = ("tenure.dev/managed", "true");
+/// What a new object says for people. In an object that is adopted, this label may be another
+/// tool's.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tenure");
+
+/// A write, and what it makes of the object.
+pub(super) struct Write {
+    pub(super) body: Value,
+    annotations: Vec<(&'static str, String)>,
+    spec: Map<String, Value>,
+}
+
+impl Write {
+    /// An error unless the object has what was sent: admission webhooks and policies may drop or
+    /// change any of it, and the server tells of success.
+    pub(super) fn is_in(&self, lease: &Lease) -> Result<(), StoreError> {
+        let Lease { metadata, spec } = lease;
+        let (mut annotations, mut fields) = (self.annotations.iter(), self.spec.iter());
+        let annotation = annotations
+            .find(|(name, text)| metadata.annotations.get(*name) != Some(text))
+            .map(|(name, _)| format!("the annotation {name}"));
+        let field = fields
+            .find(|(field, value)| spec.get(*field) != Some(*value))
+            .map(|(field, _)| format!("spec.{field}"));
+        let Some(what) = annotation.or(field) else { return Ok(()) };
+        let (name, (label, yes)) = (&metadata.name, LABEL);
+        let detail = format!(
+            "{what} of the Lease {name:?} was not stored as it was sent: an admission webhook or policy may have \
+             changed it, so exempt Leases with the label {label}={yes}"
+        );
+        Err(StoreError::new(StoreErrorKind::Unsupported, detail))
+    }
+}
 
 /// What limits a listing or a stream to these objects.
 pub(super) fn selector() -> String {
@@ -18,57 +50,67 @@ pub(super) fn selector() -> String {
 }
 
 /// A new object, of an election of which nothing is known.
-pub(super) fn created(name: &str, key: &Key, value: &str) -> Value {
-    let (label, tenure) = LABEL;
-    json!({
+pub(super) fn created(name: &str, key: &Key, value: &str) -> Write {
+    let ((label, yes), (managed_by, tenure)) = (LABEL, MANAGED_BY);
+    let body = json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {
             "name": name,
-            "labels": { label: tenure },
+            "labels": { label: yes, managed_by: tenure },
             "annotations": { KEY: key.as_str(), ELECTION: value },
         },
         "spec": {},
-    })
+    });
+    let annotations = vec![(KEY, key.as_str().to_owned()), (ELECTION, value.to_owned())];
+    Write { body, annotations, spec: Map::new() }
 }
 
 /// A JSON Patch (RFC 6902) from what was found to that election.
 ///
 /// It tests the whole content, not only a version: the versions of a restored backup are used
 /// again.
-pub(super) fn changed(found: &Found, key: &Key, election: &Election) -> Value {
+pub(super) fn changed(found: &Found, key: &Key, election: &Election, is_shared: bool) -> Write {
     let Found { lease, own, other } = found;
     // The tenure of another kind of candidate is not ours to write down.
     let is_others = election.tenant.is_some() && election.tenant == *other;
     let tenant = if is_others { own } else { &election.tenant };
     let text = Election { tenant: tenant.clone(), past: election.past }.write();
     let text = String::from_utf8_lossy(&text);
-    let spec = tenant.as_ref().filter(|_| !is_others).and_then(|tenant| spec(found, tenant));
+    let spec =
+        tenant.as_ref().filter(|_| !is_others).and_then(|tenant| spec(found, tenant, is_shared));
     let mut operations = vec![test("/metadata/uid", &lease.metadata.uid)];
     let mut annotations = vec![(ELECTION, text.into_owned())];
     if let Some(spec) = &spec {
         annotations.push((WROTE, Lease::wrote(spec)));
     }
-    if let Some(before) = lease.metadata.annotations.get(ELECTION) {
-        operations.push(test(&path(ELECTION), before));
-        let add = |(name, text)| json!({"op": "add", "path": path(name), "value": text});
-        operations.extend(annotations.into_iter().map(add));
-    } else {
+    let (before, labels) = (lease.metadata.annotations.get(ELECTION), &lease.metadata.labels);
+    let has_label = labels.get(LABEL.0).is_some_and(|value| value == LABEL.1);
+    if before.is_none() || !has_label {
         // Whatever stands there now is kept, so nothing else may have been written meanwhile.
         operations.push(test("/metadata/resourceVersion", &lease.metadata.resource_version));
-        let (mut all, mut labels) =
-            (lease.metadata.annotations.clone(), lease.metadata.labels.clone());
-        all.insert(KEY.to_owned(), key.as_str().to_owned());
-        all.extend(annotations.into_iter().map(|(name, text)| (name.to_owned(), text)));
-        labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
+    }
+    if let Some(before) = before {
+        operations.push(test(&path(ELECTION), before));
+        let add =
+            |(name, text): &(&str, String)| json!({"op": "add", "path": path(name), "value": text});
+        operations.extend(annotations.iter().map(add));
+    } else {
+        annotations.push((KEY, key.as_str().to_owned()));
+        let mut all = lease.metadata.annotations.clone();
+        all.extend(annotations.iter().map(|(name, text)| ((*name).to_owned(), text.clone())));
         operations.push(json!({"op": "add", "path": "/metadata/annotations", "value": all}));
+    }
+    if !has_label {
+        let mut labels = labels.clone();
+        labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
         operations.push(json!({"op": "add", "path": "/metadata/labels", "value": labels}));
     }
     operations.push(json!({"op": "test", "path": "/spec", "value": lease.spec}));
-    if let Some(spec) = spec {
+    if let Some(spec) = &spec {
         operations.push(json!({"op": "replace", "path": "/spec", "value": spec}));
     }
-    Value::Array(operations)
+    Write { body: Value::Array(operations), annotations, spec: spec.unwrap_or_default() }
 }
 
 fn test(path: &str, value: &str) -> Value {
@@ -80,7 +122,7 @@ fn path(annotation: &str) -> String {
 }
 
 /// What people and other kinds of candidates are shown, if it changes with that tenure.
-fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
+fn spec(found: &Found, tenant: &Tenant, is_shared: bool) -> Option<Map<String, Value>> {
     let before = found.own.as_ref().filter(|_| found.other.is_none()).map(|tenant| tenant.record);
     let record = tenant.record;
     let shown = |of: tenure_core::contract::Record| (of.token, of.number, of.released);
@@ -88,7 +130,8 @@ fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
         return None;
     }
     let mut spec = found.lease.spec.clone();
-    let time = renewed(found.lease.text("renewTime"));
+    let last = is_shared.then(|| found.lease.text("renewTime"));
+    let time = renewed(last.and_then(second_of));
     let holder = if record.released {
         String::new()
     } else {
@@ -109,11 +152,11 @@ fn spec(found: &Found, tenant: &Tenant) -> Option<Map<String, Value>> {
     Some(spec)
 }
 
-/// The time of a renewal: now, or the next second after the one before. client-go compares whole
-/// seconds, and would take two renewals of one second for one.
-fn renewed(before: &str) -> String {
+/// The time of a renewal: now, or the next second after the last one that others may have seen.
+/// client-go compares whole seconds, and would take two renewals of one second for one.
+fn renewed(last: Option<u64>) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let after = second_of(before).map_or(0, |before| before + 1);
+    let after = last.map_or(0, |last| last + 1);
     let second = i64::try_from(now.max(after)).ok();
     let time = second.and_then(|second| Timestamp::from_second(second).ok());
     time.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::config::{KubernetesConfig, NAMESPACE, PREFIX};
 use crate::SettingError;
-use crate::settings::values::parsed;
+use crate::settings::values::{flag, parsed};
 use crate::settings::{Configured, Given, Hosts, Path, Scheme, Setting, Table};
 
 const KUBECONFIG: Setting<PathBuf> = Setting::parameter("kubeconfig", parsed)
@@ -15,6 +15,10 @@ const CONTEXT: Setting<String> = Setting::parameter("context", parsed)
     .must("the name of a context", "production")
     .default("the file's current one")
     .about("which context of that file");
+const UNSHARED: Setting<bool> = Setting::parameter("unshared", flag)
+    .must("true, yes, on or 1, or else false, no, off or 0", "true")
+    .default("off")
+    .about("no candidates of other kinds share the Leases: allows TTLs below 3 s, and renew intervals below 1 s");
 
 static TABLE: Table = Table {
     store: "Kubernetes",
@@ -26,14 +30,14 @@ static TABLE: Table = Table {
         hosts: Hosts::None("it names a host, and the kubeconfig says where the cluster is"),
         path: Path::Pieces(&["namespace", "prefix"]),
     }],
-    settings: &[&NAMESPACE.row, &PREFIX.row, &KUBECONFIG.row, &CONTEXT.row],
+    settings: &[&NAMESPACE.row, &PREFIX.row, &KUBECONFIG.row, &CONTEXT.row, &UNSHARED.row],
     foreign: &[],
     prefixes: &[],
 };
 
 impl KubernetesConfig {
     /// Reads `kubernetes:///NAMESPACE`, with what the names of Leases [begin](Self::prefix) with as
-    /// `kubernetes:///NAMESPACE/PREFIX`, and with the parameters `kubeconfig` and `context`.
+    /// `kubernetes:///NAMESPACE/PREFIX`, and with the parameters `kubeconfig`, `context` and `unshared`.
     ///
     /// # Errors
     /// If the text has another form.
@@ -53,8 +57,11 @@ impl Configured for KubernetesConfig {
         if let Some(path) = given.take(&KUBECONFIG)? {
             config = config.kubeconfig(path);
         }
-        Ok(match given.take(&CONTEXT)? {
-            Some(context) => config.context(context),
+        if let Some(context) = given.take(&CONTEXT)? {
+            config = config.context(context);
+        }
+        Ok(match given.take(&UNSHARED)? {
+            Some(unshared) => config.unshared(unshared),
             None => config,
         })
     }
@@ -70,7 +77,7 @@ mod tests {
         let billing = || KubernetesConfig::new("billing").unwrap();
         assert_eq!(config("kubernetes:///billing"), billing());
         let reports = billing().prefix("reports").unwrap();
-        let url = "kubernetes:///billing/reports?kubeconfig=/etc/a%20b&context=c";
-        assert_eq!(config(url), reports.kubeconfig("/etc/a b").context("c"));
+        let url = "kubernetes:///billing/reports?kubeconfig=/etc/a%20b&context=c&unshared=yes";
+        assert_eq!(config(url), reports.kubeconfig("/etc/a b").context("c").unshared(true));
     }
 }

@@ -22,6 +22,7 @@ use super::lease::{Found, KEY, Lease};
 use super::leases;
 use super::link::{Link, Live, Streams};
 use super::patch;
+use crate::Instant;
 use crate::logging;
 use crate::runtime::Runtime;
 use crate::store::cas::Change;
@@ -31,7 +32,8 @@ use crate::store::{Key, StoreError, StoreErrorKind, Watched};
 
 /// How many elections have a stream each.
 const EACH_MOST: usize = 4;
-/// The pause before a stream that has ended is opened again: servers end each from time to time.
+/// The least time from one opening of a stream to the next, and the pause after an error: servers
+/// end each from time to time.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause. It doubles with each refusal.
 const PAUSE_MOST: Duration = Duration::from_secs(30);
@@ -199,6 +201,7 @@ async fn forward(
     mut events: Events,
     end: CancellationToken,
 ) {
+    let mut opened = link.runtime.now();
     loop {
         let event = tokio::select! {
             biased;
@@ -212,32 +215,37 @@ async fn forward(
             }
             Some(Ok(WatchEvent::Deleted(lease))) => link.wake(of.as_ref(), lease, true),
             Some(Ok(WatchEvent::Bookmark(_))) => {}
-            Some(Ok(WatchEvent::Error(_)) | Err(_)) | None => {
-                let Some(next) = reopened(&link, &live, of.as_ref(), &end).await else { return };
-                events = next;
+            ended @ (Some(Ok(WatchEvent::Error(_)) | Err(_)) | None) => {
+                // One that has lasted, and ends in order, is missed until it is open again.
+                let since = if ended.is_none() { opened } else { link.runtime.now() };
+                let next = reopened(&link, &live, of.as_ref(), since + PAUSE, &end).await;
+                let Some(next) = next else { return };
+                (events, opened) = (next, link.runtime.now());
             }
         }
     }
 }
 
-/// Opens a stream again that has ended. A server that refuses it is asked ever more rarely: its
+/// Opens a stream again that has ended, no earlier than then. A server that refuses it is asked ever more rarely: its
 /// connection serves the requests of all elections. Nothing once the stream's end is asked for, or
 /// the connection ends: another one begins with new streams.
 async fn reopened(
     link: &Link,
     live: &Live,
     of: Option<&Key>,
+    mut at: Instant,
     end: &CancellationToken,
 ) -> Option<Events> {
     let opens = async {
         let mut pause = PAUSE;
         loop {
-            link.runtime.sleep_until(link.runtime.now() + pause).await;
+            link.runtime.sleep_until(at).await;
             match link.events(live, of).await {
                 Ok(events) => break events,
                 Err(error) => logging::debug!(%error, "a stream of events was not opened again"),
             }
             pause = (pause * 2).min(PAUSE_MOST);
+            at = link.runtime.now() + pause;
         }
     };
     tokio::select! {
@@ -265,8 +273,8 @@ mod tests {
     /// A server that answers with these codes, and with 200 then.
     struct Server {
         clock: Clock,
-        link: Link,
-        live: Live,
+        link: Arc<Link>,
+        live: Arc<Live>,
         /// When it was asked, in milliseconds.
         asked: Arc<Mutex<Vec<u128>>>,
     }
@@ -284,17 +292,18 @@ mod tests {
             });
             let runtime: Arc<dyn Runtime> = Arc::new(clock.clone());
             let (client, dead) = (Client::new(service, "default"), CancellationToken::new());
-            let live = Live::over(client, dead, runtime.now(), &runtime);
+            let live = Arc::new(Live::over(client, dead, runtime.now(), &runtime));
             let mut link = Link::new(KubernetesConfig::new("default").unwrap());
             link.runtime = runtime;
-            Self { clock, link, live, asked }
+            Self { clock, link: Arc::new(link), live, asked }
         }
 
         /// Whether the stream is opened again, while time passes.
         async fn reopens(&self, end: &CancellationToken) -> bool {
+            let at = self.clock.now() + PAUSE;
             tokio::select! {
                 biased;
-                events = reopened(&self.link, &self.live, None, end) => events.is_some(),
+                events = reopened(&self.link, &self.live, None, at, end) => events.is_some(),
                 () = self.time_passes() => unreachable!("time has no end"),
             }
         }
@@ -326,6 +335,34 @@ mod tests {
         assert_eq!(pauses.len(), least.len(), "{pauses:?}");
         for (pause, least) in pauses.iter().zip(least.map(Duration::from_secs)) {
             assert!((least..least + 5 * TICK).contains(pause), "{pauses:?}");
+        }
+    }
+
+    /// A server that ends each stream at once is asked no more often than every second.
+    #[tokio::test]
+    async fn an_ended_stream_that_lasted_opens_at_once() {
+        for (lasts, asked_after) in [(0, 1), (5, 5)] {
+            let server = Server::answering(&[]);
+            let lasts = server.clock.sleep_until(server.clock.now() + Duration::from_secs(lasts));
+            let events =
+                futures_util::stream::once(lasts).filter_map(|()| std::future::ready(None));
+            let (link, live) = (Arc::clone(&server.link), Arc::clone(&server.live));
+            let asked = async {
+                while server.asked.lock().unwrap().is_empty() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = asked => {}
+                () = forward(link, live, None, events.boxed(), CancellationToken::new()) => {
+                    unreachable!("its end was not asked for")
+                }
+                () = server.time_passes() => unreachable!("time has no end"),
+            }
+            let least = Duration::from_secs(asked_after);
+            let pause = server.pauses()[0];
+            assert!((least..least + 5 * TICK).contains(&pause), "{pause:?}");
         }
     }
 
