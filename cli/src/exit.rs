@@ -1,6 +1,9 @@
 //! The statuses with which the command ends, besides those of the program that it runs.
 
 use std::error::Error;
+use std::process::ExitCode;
+
+use crate::interrupt::{self, Whom};
 
 /// The program was killed by a signal: this and the signal's number, as in shells.
 pub(crate) const SIGNALLED: u8 = 128;
@@ -21,6 +24,23 @@ pub(crate) const NOBODY: u8 = 1;
 pub(crate) const FINDINGS: u8 = 1;
 /// `status`: it is not known.
 pub(crate) const UNKNOWN: u8 = 2;
+
+/// How this process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    With(u8),
+    /// By SIGINT.
+    Interrupted(Whom),
+}
+
+impl Ended {
+    pub(crate) fn exit(self) -> ExitCode {
+        match self {
+            Self::With(status) => status.into(),
+            Self::Interrupted(whom) => interrupt::end(whom).into(),
+        }
+    }
+}
 
 /// Why the command ends at once, in words, and its status.
 #[derive(Debug, thiserror::Error)]

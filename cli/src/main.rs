@@ -9,6 +9,7 @@
 //! | `status`, `handover`, `purge`, `migrate` | one question, or one wish, at the store |
 //! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
+//! | `interrupt` | the end by SIGINT |
 //! | `args`, `place`, `duration`, `exit` | the command line, the store, the statuses |
 //! | `output` | the log and all messages, which neither fail nor block |
 
@@ -22,6 +23,7 @@ mod guard;
 mod handover;
 mod health;
 mod install;
+mod interrupt;
 mod migrate;
 mod notify;
 mod output;
@@ -38,28 +40,29 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use args::{Arguments, What};
-use exit::Failure;
+use exit::{Ended, Failure};
 
 fn main() -> ExitCode {
-    let _lines = output::Lines::new();
+    let lines = output::Lines::new();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // First: these start with each command, and need nothing of the rest.
     match arguments.get(1).and_then(|first| first.to_str()) {
         Some(guard::GUARD) => return guard::guard(&arguments[2..]).into(),
         Some(guard::SHIM) => return guard::shim(&arguments[2..]).into(),
+        Some(interrupt::INTERRUPT) => return interrupt::main(&arguments[2..]).into(),
         _ => {}
     }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    match dispatch(&arguments.what) {
-        Ok(status) => status.into(),
-        Err(failure) => {
-            output::say(&failure.to_string());
-            failure.status.into()
-        }
-    }
+    let ended = dispatch(&arguments.what).unwrap_or_else(|failure| {
+        output::say(&failure.to_string());
+        Ended::With(failure.status)
+    });
+    // First: the end by a signal drops nothing.
+    drop(lines);
+    ended.exit()
 }
 
 /// Help and the version are no errors.
@@ -72,7 +75,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn dispatch(what: &What) -> Result<u8, Failure> {
+fn dispatch(what: &What) -> Result<Ended, Failure> {
     log(match what {
         What::Run(options) => level(options.verbose),
         What::Sidecar(options) => level(options.verbose),
@@ -88,22 +91,23 @@ fn dispatch(what: &What) -> Result<u8, Failure> {
     // One thread: it mostly waits, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::system(format!("no runtime: {error}")))?;
-    let status = runtime.block_on(async {
-        match what {
-            What::Run(options) => run::run(options).await,
+    let ended = runtime.block_on(async {
+        let status = match what {
+            What::Run(options) => return run::run(options).await,
+            What::Sidecar(options) => return sidecar::sidecar(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
-            What::Sidecar(options) => sidecar::sidecar(options).await,
             What::Purge(options) => purge::purge(options).await,
             What::Migrate(options) => migrate::migrate(options).await,
             What::Completions(options) => install::completions(options, Arguments::command()),
             What::Man(options) => install::manual(options, Arguments::command()),
             What::Doctor(options) => doctor::doctor(options).await,
-        }
+        };
+        status.map(Ended::With)
     });
     // A name server that is silent must not hold up the end.
     runtime.shutdown_background();
-    status
+    ended
 }
 
 fn level(verbose: bool) -> tracing::Level {

@@ -73,7 +73,7 @@ impl Drop for Lines {
         // No thread could be made for them.
         let mut lost = 0;
         while let Some(next) = queue.pop() {
-            write_next(&mut lost, next, |text| can_be_written() && write_all(text));
+            write_next(&mut lost, &next, |text| can_be_written() && write_all(text));
         }
     }
 }
@@ -140,12 +140,12 @@ fn write_lines() {
         };
         queue.is_writing = true;
         drop(queue);
-        write_next(&mut lost, next, write_all);
+        write_next(&mut lost, &next, write_all);
     }
 }
 
 /// Writes a line after the number of those that were lost before it, or counts it among them.
-fn write_next(lost: &mut u64, next: Next, write: impl FnOnce(&[u8]) -> bool) {
+fn write_next(lost: &mut u64, next: &Next, write: impl FnOnce(&[u8]) -> bool) {
     *lost += next.lost_before;
     let mut text = match *lost {
         0 => String::new(),
@@ -232,7 +232,7 @@ mod tests {
         queue.push(b"none\n".to_vec());
         let (mut lost, mut written) = (0, Vec::new());
         while let Some(next) = queue.pop() {
-            write_next(&mut lost, next, |text| {
+            write_next(&mut lost, &next, |text| {
                 written.extend_from_slice(text);
                 true
             });
@@ -246,15 +246,15 @@ mod tests {
 
     #[test]
     fn lines_that_were_not_written_are_counted() {
-        let (mut lost, mut last) = (0, Vec::new());
+        let (mut lost, mut written) = (0, Vec::new());
         for works in [true, false, false, true] {
             let next = Next { lost_before: 0, line: b"line\n".to_vec() };
-            write_next(&mut lost, next, |text| {
-                last = text.to_vec();
+            write_next(&mut lost, &next, |text| {
+                written = text.to_vec();
                 works
             });
         }
-        let last = String::from_utf8(last).unwrap();
-        assert!(last.ends_with(": 2\nline\n") && lost == 0, "{last}");
+        let written = String::from_utf8(written).unwrap();
+        assert!(written.ends_with(": 2\nline\n") && lost == 0, "{written}");
     }
 }

@@ -23,8 +23,8 @@ pub(crate) enum Input {
     Spawned(i32),
     /// It could not be started.
     NotSpawned(i32),
-    /// The command's process was stopped.
-    LeaderStopped,
+    /// The command's process was stopped by that signal.
+    LeaderStopped(i32),
     /// The command's process has ended, and is not reaped yet.
     LeaderExited(Ending),
     /// No child is left.
@@ -54,6 +54,7 @@ pub(crate) enum Action {
     Quit,
 }
 
+pub(crate) const INT: i32 = 2;
 pub(crate) const TERM: i32 = 15;
 pub(crate) const CONT: i32 = 18;
 
@@ -147,7 +148,7 @@ impl Machine {
             Input::Order(Order::Until(_) | Order::Stop { .. } | Order::Signal(_))
             | Input::Spawned(_)
             | Input::NotSpawned(_)
-            | Input::LeaderStopped
+            | Input::LeaderStopped(_)
             | Input::LeaderExited(_)
             | Input::Empty
             | Input::Wake => vec![],
@@ -167,7 +168,7 @@ impl Machine {
             // The spawn is carried out before anything else is read.
             Input::Order(_)
             | Input::SupervisorGone
-            | Input::LeaderStopped
+            | Input::LeaderStopped(_)
             | Input::LeaderExited(_)
             | Input::Empty
             | Input::Wake => vec![],
@@ -183,7 +184,7 @@ impl Machine {
             Input::Order(Order::Stop { grace }) => self.ask_to_end(until, now + grace),
             Input::Order(Order::Signal(signal)) => vec![Action::Signal(signal)],
             Input::SupervisorGone => self.kill(),
-            Input::LeaderStopped => vec![Action::Report(Report::Stopped)],
+            Input::LeaderStopped(signal) => vec![Action::Report(Report::Stopped(signal))],
             Input::LeaderExited(ending) => self.leader_exited(ending),
             Input::Wake => self.wake_running(now, until),
             Input::Order(Order::Start { .. })
@@ -222,7 +223,7 @@ impl Machine {
             }
             Input::Order(Order::Signal(signal)) => vec![Action::Signal(signal)],
             Input::SupervisorGone => self.kill(),
-            Input::LeaderStopped => vec![Action::Report(Report::Stopped)],
+            Input::LeaderStopped(signal) => vec![Action::Report(Report::Stopped(signal))],
             Input::LeaderExited(ending) => self.leader_exited(ending),
             Input::Wake => self.wake_ending(now, until, kill_at),
             Input::Order(Order::Start { .. })
@@ -244,7 +245,7 @@ impl Machine {
             | Input::SupervisorGone
             | Input::Spawned(_)
             | Input::NotSpawned(_)
-            | Input::LeaderStopped
+            | Input::LeaderStopped(_)
             | Input::Empty
             | Input::Wake => vec![],
         }
@@ -264,7 +265,7 @@ impl Machine {
             | Input::SupervisorGone
             | Input::Spawned(_)
             | Input::NotSpawned(_)
-            | Input::LeaderStopped
+            | Input::LeaderStopped(_)
             | Input::LeaderExited(_)
             | Input::Wake => vec![],
         }

@@ -59,8 +59,8 @@ pub(crate) enum Report {
     Started(i32),
     /// A deadline has come: the group was asked to end, or killed.
     Ending,
-    /// The command's process was stopped, such as by Ctrl-Z.
-    Stopped,
+    /// The command's process was stopped by that signal, such as by Ctrl-Z.
+    Stopped(i32),
     /// The command's process has ended. Other processes may be left.
     Exited(Ending),
     /// No process that the command has started is left, as far as the guard can see.
@@ -104,7 +104,7 @@ impl Report {
             Self::Failed(error) => format!("failed {error}\n"),
             Self::Started(group) => format!("started {group}\n"),
             Self::Ending => "ending\n".to_owned(),
-            Self::Stopped => "stopped\n".to_owned(),
+            Self::Stopped(signal) => format!("stopped {signal}\n"),
             Self::Exited(Ending::Code(code)) => format!("exited code {code}\n"),
             Self::Exited(Ending::Signal(signal)) => format!("exited signal {signal}\n"),
             Self::Gone => "gone\n".to_owned(),
@@ -118,7 +118,7 @@ impl Report {
             ["failed", error] => Some(Self::Failed(error.parse().ok()?)),
             ["started", group] => Some(Self::Started(group.parse().ok()?)),
             ["ending"] => Some(Self::Ending),
-            ["stopped"] => Some(Self::Stopped),
+            ["stopped", signal] => Some(Self::Stopped(signal.parse().ok()?)),
             ["exited", "code", code] => Some(Self::Exited(Ending::Code(code.parse().ok()?))),
             ["exited", "signal", signal] => {
                 Some(Self::Exited(Ending::Signal(signal.parse().ok()?)))
@@ -173,7 +173,7 @@ mod tests {
             Report::Failed(11),
             Report::Started(4_194_304),
             Report::Ending,
-            Report::Stopped,
+            Report::Stopped(20),
             Report::Exited(Ending::Code(3)),
             Report::Exited(Ending::Signal(9)),
             Report::Gone,

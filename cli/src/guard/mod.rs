@@ -27,7 +27,7 @@ mod shell;
 mod shim;
 mod sweep;
 
-pub(crate) use machine::{CONT, TERM, deadlines};
+pub(crate) use machine::{CONT, INT, TERM, deadlines};
 pub(crate) use message::{Deadlines, Ending, Order, Report};
 pub(crate) use process::{kill_group, program};
 pub(crate) use shell::main as guard;

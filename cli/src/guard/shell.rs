@@ -142,8 +142,8 @@ impl<'a> Shell<'a> {
         while self.children.read_signal()?.is_some() {}
         if let (Some(leader), true) = (self.leader, self.machine.has_leader()) {
             let stopped = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
-            if let Ok(WaitStatus::Stopped(..)) = waitid(Id::Pid(leader), stopped) {
-                self.feed(Input::LeaderStopped)?;
+            if let Ok(WaitStatus::Stopped(_, signal)) = waitid(Id::Pid(leader), stopped) {
+                self.feed(Input::LeaderStopped(signal as i32))?;
             }
         }
         // Whether it has ended is asked without reaping it, so that its number stays its own.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use tenure::store::AnyStore;
@@ -19,6 +19,13 @@ pub(super) fn own_file() -> Result<AnyStore, Failure> {
             file.display()
         ))
     };
+    if let Some(owner) = other_owner(&file).map_err(failed)? {
+        return Err(Failure::usage(format!(
+            "{} would be made by root in a folder of user {owner}, who could not use it: give sudo its option -H, or set \
+             TENURE_STORE to a store's URL",
+            file.display()
+        )));
+    }
     make_folder(&file).map_err(failed)?;
     // The file of one user on one host is new once. A wait for leaders that a lost file might have
     // had would be the first thing that a new user sees; the page says that the file must not be
@@ -29,6 +36,17 @@ pub(super) fn own_file() -> Result<AnyStore, Failure> {
 fn make_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The user whose folder it is, if this is root's process with the HOME of another user, as by
+/// `sudo`, and the file is not there yet.
+fn other_owner(file: &Path) -> io::Result<Option<u32>> {
+    let found = |path: &Path| fs::metadata(path).ok();
+    if found(file).is_some() || fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(None);
+    }
+    let nearest = file.ancestors().find_map(found);
+    Ok(nearest.map(|folder| folder.uid()).filter(|owner| *owner != 0))
 }
 
 /// As the XDG base directory specification says: relative paths in its variables don't count.

@@ -27,6 +27,35 @@ pub(super) struct Limits {
 /// The kernel has to end processes within half of it, also on a host under load.
 const MARGIN_LEAST: Duration = Duration::from_millis(100);
 
+/// How long the command may take to end after SIGTERM, if neither an option nor a variable says so.
+const GRACE: Duration = Duration::from_secs(10);
+/// A lease is kept for a day at most for the work of a leader that hands it over.
+const GRACE_MOST: Duration = Duration::from_secs(12 * 3_600);
+
+/// The stop grace, which holds at a handover too.
+///
+/// # Errors
+/// If a bound that was set leaves less than was asked for.
+pub(super) fn stop_grace(
+    config: &Config,
+    asked: Option<Duration>,
+    bound_set_by: Option<&str>,
+) -> Result<Duration, Failure> {
+    let left = config.drain_bound().saturating_sub(config.stop_margin());
+    let (most, remedy) = match bound_set_by {
+        Some(name) => (left, format!(" under {name}: leave {name} out, or set --stop-grace to")),
+        None => (GRACE_MOST, ": set it to".to_owned()),
+    };
+    let grace = asked.unwrap_or(GRACE.min(most));
+    if grace > most {
+        let millis = most.as_millis();
+        return Err(Failure::usage(format!(
+            "--stop-grace is {grace:?}, and the most is {most:?}{remedy} {millis}ms"
+        )));
+    }
+    Ok(grace)
+}
+
 impl Limits {
     /// # Errors
     /// If the stop margin leaves no time to kill a process.
@@ -44,6 +73,16 @@ impl Limits {
         let patience = config.renew_interval() + (config.request_timeout() + longest_retry) * 2;
         let left = config.validity().saturating_sub(patience);
         Ok(Self { margin, grace: stop_grace.min(left) })
+    }
+
+    /// The settings with which a handover waits for the command's stop grace, and its kill.
+    pub(super) fn with_time_for(
+        self,
+        stop_grace: Duration,
+        chosen: &Config,
+    ) -> Result<Config, Failure> {
+        let bound = chosen.drain_bound().max(stop_grace + self.margin);
+        chosen.to_builder().drain_bound(bound).build().map_err(Failure::usage)
     }
 
     /// For a lease that no other candidate can be granted before `lease_end`.
@@ -80,6 +119,32 @@ mod tests {
         let late = limits.guard_is_late_at(until);
         let order = [until.term_at, until.kill_at, late, until.hard_at, end];
         assert!(order.is_sorted() && until.kill_at < late && late < until.hard_at, "{order:?}");
+    }
+
+    #[test]
+    fn a_grace_beyond_a_bound_is_refused() {
+        let secs = Duration::from_secs;
+        let of = |config: &Config, asked, by| {
+            stop_grace(config, asked, by).map_err(|error| error.to_string())
+        };
+        let normal = Config::normal();
+        assert_eq!(of(&normal, None, None), Ok(secs(10)));
+        assert_eq!(of(&normal, Some(secs(60)), None), Ok(secs(60)));
+        let limits = Limits::new(&normal, secs(60)).unwrap();
+        let longer = limits.with_time_for(secs(60), &normal).unwrap();
+        assert_eq!(longer.drain_bound(), Duration::from_millis(61_500));
+        let refused = of(&normal, Some(secs(24 * 3_600)), None).unwrap_err();
+        assert!(refused.ends_with("the most is 43200s: set it to 43200000ms"), "{refused}");
+
+        let short = normal.to_builder().drain_bound(secs(5)).build().unwrap();
+        let by = Some("TENURE_DRAIN_BOUND");
+        assert_eq!(of(&short, None, by), Ok(Duration::from_millis(3_500)));
+        let refused = of(&short, Some(secs(4)), by).unwrap_err();
+        assert_eq!(
+            refused,
+            "--stop-grace is 4s, and the most is 3.5s under TENURE_DRAIN_BOUND: leave TENURE_DRAIN_BOUND out, or set \
+             --stop-grace to 3500ms"
+        );
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Guard {
             Report::Started(group) => self.group = Some(group),
             // Reaped at once afterwards: its number may soon be that of others.
             Report::Exited(_) | Report::Gone => self.group = None,
-            Report::Late | Report::Failed(_) | Report::Ending | Report::Stopped => {}
+            Report::Late | Report::Failed(_) | Report::Ending | Report::Stopped(_) => {}
         }
     }
 

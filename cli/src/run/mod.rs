@@ -18,18 +18,20 @@ use tenure::store::Store;
 use tenure::{Candidate, FirstAttempt, StoreHealth, Tenure};
 use tokio::signal::unix::SignalKind;
 
-use crate::exit::{Failure, LOST, SIGNALLED, with_causes};
+use crate::exit::{Ended, Failure, LOST, NOT_LEADING, SIGNALLED, with_causes};
+use crate::guard::{Ending, INT};
+use crate::interrupt::Whom;
 use crate::notify::Notices;
 use crate::place;
 use limits::Limits;
 pub(crate) use link::reap_orphans;
 use link::{FromGuard, Guard, Guarded};
 pub(crate) use options::Run;
-pub(crate) use signals::{Signals, asks_to_end};
+pub(crate) use signals::Signals;
 use terminal::Terminal;
 use work::End;
 
-pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
+pub(crate) async fn run(options: &Run) -> Result<Ended, Failure> {
     let store = place::store(&options.at)?;
     let traits = store.traits();
     let builder = Candidate::builder(store, &options.key).settings_from_env()?;
@@ -37,11 +39,17 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
         Some(name) => builder.name(name),
         None => builder,
     };
-    let config = *builder.chosen_config();
+    let chosen = *builder.chosen_config();
     // What the store makes of it. Settings that it refuses are reported at the start of the
     // candidate.
-    let config = traits.config(config).unwrap_or(config);
-    let limits = Limits::new(&config, options.stop_grace)?;
+    let config = traits.config(chosen).unwrap_or(chosen);
+    let set_by = bound_set_by();
+    let stop_grace = limits::stop_grace(&config, options.stop_grace, set_by)?;
+    let limits = Limits::new(&config, stop_grace)?;
+    let builder = match set_by {
+        Some(_) => builder,
+        None => builder.config(limits.with_time_for(stop_grace, &chosen)?),
+    };
     let terminal = Terminal::new().map_err(Failure::system)?;
     // What a guard that dies has left becomes a child of this process, so that it can be found.
     set_child_subreaper(true).map_err(Failure::system)?;
@@ -61,8 +69,10 @@ pub(crate) async fn run(options: &Run) -> Result<u8, Failure> {
         signals,
         terminal,
         limits,
-        stop_grace: options.stop_grace,
+        stop_grace,
         once: options.once,
+        not_leading: options.conflict_exit_code,
+        had_terminal: false,
         asked_to_end: None,
     };
     supervisor.run(Patience::of(options)).await
@@ -73,9 +83,18 @@ pub(crate) fn suits(config: &tenure::Config) -> Result<(), Failure> {
     Limits::new(config, Duration::ZERO).map(drop)
 }
 
-/// The status after a signal that asked this process to end.
-pub(crate) fn ended_by(signal: SignalKind) -> u8 {
-    SIGNALLED + u8::try_from(signal.as_raw_value()).unwrap_or_default()
+/// The variable that sets how long a handover waits for the command.
+fn bound_set_by() -> Option<&'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["TENURE_DRAIN_BOUND", "TENURE_LONGEST_STOP"].into_iter().find(is_set)
+}
+
+/// The end after a signal that asked this process to end.
+pub(crate) fn ended_by(signal: SignalKind) -> Ended {
+    if signal == SignalKind::interrupt() {
+        return Ended::Interrupted(Whom::This);
+    }
+    Ended::With(SIGNALLED + u8::try_from(signal.as_raw_value()).unwrap_or_default())
 }
 
 fn no_guard(error: &std::io::Error) -> Failure {
@@ -114,6 +133,10 @@ struct Supervisor {
     limits: Limits,
     stop_grace: Duration,
     once: bool,
+    /// The status if another candidate leads.
+    not_leading: u8,
+    /// Whether the last command had the terminal at its end.
+    had_terminal: bool,
     /// The last signal that has asked this process to end.
     asked_to_end: Option<SignalKind>,
 }
@@ -126,7 +149,7 @@ enum Waited {
 }
 
 impl Supervisor {
-    async fn run(mut self, patience: Patience) -> Result<u8, Failure> {
+    async fn run(mut self, patience: Patience) -> Result<Ended, Failure> {
         let (notices, candidate) = (Notices::from_env(), self.candidate.clone());
         let status = notices.beside(&candidate, self.serve(patience)).await;
         notices.stopping(self.leave()).await;
@@ -134,24 +157,40 @@ impl Supervisor {
     }
 
     /// Runs the command under one tenure after the other, until there is a reason to end.
-    async fn serve(&mut self, mut patience: Patience) -> Result<u8, Failure> {
+    async fn serve(&mut self, mut patience: Patience) -> Result<Ended, Failure> {
         loop {
             let tenure = match self.wait_for_lead(patience).await? {
                 Waited::Leading(tenure) => tenure,
                 Waited::Signal(signal) => return Ok(ended_by(signal)),
-                Waited::NotLeading(failure) => return Err(failure),
+                Waited::NotLeading(mut failure) => {
+                    if failure.status == NOT_LEADING {
+                        failure.status = self.not_leading;
+                    }
+                    return Err(failure);
+                }
             };
             patience = Patience::Endless;
-            match self.lead(tenure).await? {
-                End::Itself(ending) => return Ok(ending.exit_code()),
-                End::Lost if self.once => return Ok(LOST),
-                End::Lost => {
+            let end = self.lead(tenure).await?;
+            match end {
+                End::Itself(Ending::Signal(INT)) => {
+                    let whom = if self.had_terminal { Whom::Group } else { Whom::This };
+                    return Ok(Ended::Interrupted(whom));
+                }
+                End::Itself(ending) => return Ok(Ended::With(ending.exit_code())),
+                End::Lost | End::HandedOver if self.once => return Ok(Ended::With(LOST)),
+                End::Lost | End::HandedOver => {
                     if let Some(signal) = self.asked_to_end {
                         return Ok(ended_by(signal));
                     }
-                    tracing::warn!(
-                        "the command was ended, since the lead was lost; it starts again with the next lead"
-                    );
+                    if end == End::HandedOver {
+                        tracing::info!(
+                            "the command was ended, since the lead was handed over; it starts again with the next lead"
+                        );
+                    } else {
+                        tracing::warn!(
+                            "the command was ended, since the lead was lost; it starts again with the next lead"
+                        );
+                    }
                     // A lead that was only about to be lost is given back. If it can't be, it ends
                     // by itself.
                     if self.candidate.is_leader() {
@@ -173,7 +212,7 @@ impl Supervisor {
         loop {
             tokio::select! {
                 biased;
-                signal = self.signals.next() => if asks_to_end(signal) {
+                signal = self.signals.next() => if self.signals.asks_to_end(signal) {
                     return Ok(Waited::Signal(signal));
                 },
                 // Only its end is expected: it has nothing to guard.
@@ -191,28 +230,29 @@ impl Supervisor {
 
     /// Runs the command under the tenure; nothing of it is left afterwards.
     async fn lead(&mut self, tenure: Tenure) -> Result<End, Failure> {
-        let (candidate, mut end) = (self.candidate.clone(), None);
+        let (candidate, mut end) = (self.candidate.clone(), Ok(None));
         // Its own answer is only whether the tenure was current at the end. A command that has
-        // ended by itself is done.
-        let _ = candidate
+        // ended by itself is done. The work has no result, since the log would tell of one that
+        // comes after the tenure, as at each handover.
+        candidate
             .run_if_leader(async |tenure| {
-                end = self.run_under(&tenure).await;
-                if end.is_none() {
+                end = match self.run_under(&tenure).await {
+                    Some(end) => Ok(Some(end)),
                     // Within the tenure's work, so that the lease is not given back before.
-                    self.replace_guard().await.map(|()| end = Some(End::Lost))
-                } else {
-                    Ok(())
-                }
+                    None => self.replace_guard().await.map(|()| Some(End::Lost)),
+                };
             })
-            .await
-            .transpose()?;
+            .await;
         drop(tenure);
-        if end.is_none() {
+        let end = if let Some(end) = end? {
+            end
+        } else {
             // The library has dropped the work: another candidate may lead.
             self.replace_guard().await?;
-        }
-        self.terminal.take_back();
-        Ok(end.unwrap_or(End::Lost))
+            End::Lost
+        };
+        self.had_terminal = self.terminal.take_back();
+        Ok(end)
     }
 
     /// Kills the guard and what it has started, and starts another guard.
@@ -222,14 +262,14 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives back what is held. Another signal ends that: then the lease ends by itself.
+    /// Gives back what is held. A person's second signal ends that: then the lease ends by itself.
     async fn leave(&mut self) {
         // Nothing of a command is left here; if something were, it would end before the lease does.
         // The guard is reaped, since in a container no other process may do it.
         let _ = tokio::time::timeout(GUARD_ENDS_WITHIN, self.guard.destroy()).await;
         tokio::select! {
             biased;
-            _ = self.signals.next() => {}
+            () = self.signals.insist() => {}
             stopped = self.candidate.stop() => if let Err(error) = stopped {
                 tracing::warn!("{error}");
             },

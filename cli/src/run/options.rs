@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::duration::duration;
+use crate::exit::NOT_LEADING;
 use crate::place::At;
 
 #[derive(Debug, Args)]
@@ -31,12 +32,16 @@ pub(crate) struct Run {
     /// Do not wait for the lead: end if another host has it.
     #[arg(long = "try", conflicts_with = "wait")]
     pub(crate) only_try: bool,
-    /// How long the command may take to end after SIGTERM, before it is killed.
+    /// The status if another host leads, with --try and --wait.
+    #[arg(short = 'E', long, value_name = "STATUS", default_value_t = NOT_LEADING)]
+    pub(crate) conflict_exit_code: u8,
+    /// How long the command may take to end after SIGTERM, before it is killed [default: 10s, or
+    /// what TENURE_DRAIN_BOUND or TENURE_LONGEST_STOP leaves].
     ///
     /// After a loss of the lead, it has no more time than the lease leaves: 3.2s at default
     /// settings.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
-    pub(crate) stop_grace: Duration,
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) stop_grace: Option<Duration>,
     /// Say more: when this host leads, and why not.
     #[arg(short, long)]
     pub(crate) verbose: bool,

@@ -1,6 +1,6 @@
 //! The signals that are passed on to the command.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 
 use futures_util::future::select_all;
@@ -10,7 +10,10 @@ use crate::guard::CONT;
 
 /// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process
 /// was started to ignore, as by `nohup`: the command ignores them too.
-pub(crate) struct Signals(Vec<(SignalKind, Signal)>);
+pub(crate) struct Signals {
+    listened: Vec<(SignalKind, Signal)>,
+    has_terminal: bool,
+}
 
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
@@ -26,12 +29,12 @@ impl Signals {
         ];
         let listened = kinds.into_iter().filter(|kind| ignored & bit(kind.as_raw_value()) == 0);
         let signals: io::Result<_> = listened.map(|kind| Ok((kind, signal(kind)?))).collect();
-        signals.map(Self)
+        Ok(Self { listened: signals?, has_terminal: File::open("/dev/tty").is_ok() })
     }
 
     /// The next one. Dropping the future loses none.
     pub(crate) async fn next(&mut self) -> SignalKind {
-        let each = self.0.iter_mut().map(|(kind, signal)| {
+        let each = self.listened.iter_mut().map(|(kind, signal)| {
             Box::pin(async move {
                 // It ends only with the runtime.
                 while signal.recv().await.is_none() {
@@ -46,14 +49,23 @@ impl Signals {
         }
         select_all(each).await.0
     }
-}
 
-/// Whether a signal asks this process to end, as opposed to those that only have a meaning for the
-/// command.
-pub(crate) fn asks_to_end(kind: SignalKind) -> bool {
-    let only_for_commands =
-        [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::from_raw(CONT)];
-    !only_for_commands.contains(&kind)
+    /// Whether a signal asks this process to end, as opposed to those that only have a meaning for
+    /// the command. SIGHUP does if there is a terminal that may have gone; else it asks a program
+    /// to read its settings again.
+    pub(crate) fn asks_to_end(&self, kind: SignalKind) -> bool {
+        let only_for_commands =
+            [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::from_raw(CONT)];
+        let is_end_of_terminal = kind != SignalKind::hangup() || self.has_terminal;
+        is_end_of_terminal && !only_for_commands.contains(&kind)
+    }
+
+    /// Ends once a person asks this process again to end: by SIGINT or SIGQUIT. SIGTERM is often
+    /// sent twice, as by `timeout`, to a process and then to its group.
+    pub(crate) async fn insist(&mut self) {
+        let by_persons = [SignalKind::interrupt(), SignalKind::quit()];
+        while !by_persons.contains(&self.next().await) {}
+    }
 }
 
 fn bit(signal: i32) -> u64 {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::Tenure;
 use tenure::runtime::{Runtime, TokioRuntime};
+use tenure::{Event, StepDownReason, Tenure};
+use tokio::signal::unix::SignalKind;
 
 use super::Supervisor;
 use super::link::FromGuard;
-use super::signals::asks_to_end;
 use crate::guard::{CONT, Ending, Order, Report, TERM};
 
 /// How the command has ended. Nothing of it is left.
@@ -18,6 +18,8 @@ pub(super) enum End {
     Itself(Ending),
     /// It was ended, or not even started, since the lead was lost or would have been.
     Lost,
+    /// It was ended, since another candidate was to lead.
+    HandedOver,
     /// It could not be started, for that error of the operating system.
     Failed(i32),
 }
@@ -32,6 +34,8 @@ struct Progress {
     ending: Option<Ending>,
     /// Whether it was asked to end because of the lead.
     lost: bool,
+    /// Whether that was a handover.
+    handed_over: bool,
 }
 
 impl Supervisor {
@@ -43,7 +47,7 @@ impl Supervisor {
     pub(super) async fn run_under(&mut self, tenure: &Tenure) -> Option<End> {
         let mut events = self.candidate.events();
         let mut progress = Progress::default();
-        let (mut told, mut over) = (None, false);
+        let (mut told, mut over, mut heard_all) = (None, false, false);
         loop {
             let until = self.limits.until(tenure.drain_until());
             if told != Some(until) {
@@ -72,7 +76,11 @@ impl Supervisor {
                     }
                 },
                 signal = self.signals.next() => {
-                    if asks_to_end(signal) {
+                    // Any other signal than SIGTERM is the command's, if it runs: by its end, this
+                    // process ends too. It may live on, as after SIGHUP.
+                    let is_for_this =
+                        signal == SignalKind::terminate() || self.guard.group().is_none();
+                    if is_for_this && self.signals.asks_to_end(signal) {
                         self.asked_to_end = Some(signal);
                         if !progress.started {
                             return Some(End::Lost);
@@ -94,8 +102,16 @@ impl Supervisor {
                     progress.lost = true;
                     self.guard.order(Order::Stop { grace: self.stop_grace });
                 }
-                // A renewal, perhaps.
-                _ = events.next(), if !over => {}
+                event = events.next(), if !heard_all => match event {
+                    Some(Event::SteppedDown { tenure: ended, reason: StepDownReason::HandedOver })
+                        if ended.token() == tenure.token() =>
+                    {
+                        progress.handed_over = true;
+                    }
+                    // A renewal, perhaps.
+                    Some(_) => {}
+                    None => heard_all = true,
+                },
                 () = tokio::time::sleep(WHILE_DRAINING), if over => {}
                 () = TokioRuntime.sleep_until(late_at), if progress.started => {
                     tracing::warn!("the guard is late, so it is killed with the command");
@@ -114,11 +130,19 @@ impl Supervisor {
             Report::Started(_) => {}
             Report::Ending => progress.lost = true,
             // Once this process is continued, the signal for that continues the command.
-            Report::Stopped => self.terminal.stop_with_the_command(),
+            Report::Stopped(signal) => {
+                let group = self.guard.group();
+                if group.is_some_and(|group| self.terminal.lends(group, signal)) {
+                    self.guard.order(Order::Signal(CONT));
+                } else {
+                    self.terminal.stop_with_the_command(signal);
+                }
+            }
             Report::Exited(ending) => progress.ending = Some(ending),
             Report::Gone => {
                 return Some(match progress.ending {
                     Some(ending) if !progress.lost => End::Itself(ending),
+                    Some(_) | None if progress.handed_over => End::HandedOver,
                     Some(_) | None => End::Lost,
                 });
             }

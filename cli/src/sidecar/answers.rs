@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::{Candidate, Health, Instant, Role, Tenure, Token};
+use tokio::sync::watch;
 
 use crate::health::not_ready;
 
@@ -24,6 +25,10 @@ pub(super) struct Answers {
     valid_for: Duration,
     /// Until when answers may be relied on that have this candidate's lead in them.
     promised: Mutex<Instant>,
+    /// When a reader has last asked.
+    asked: watch::Sender<Instant>,
+    /// The tenure under which promises are kept: no answer has the lead of another one in it.
+    kept_under: Mutex<Option<Token>>,
 }
 
 /// The answer to `GET /`.
@@ -45,15 +50,50 @@ struct Leader {
 
 impl Answers {
     pub(super) fn new(candidate: Candidate, ttl: Duration, valid_for: Duration) -> Self {
-        let promised = Mutex::new(TokioRuntime.now());
-        Self { candidate, ttl, valid_for, promised }
+        let now = TokioRuntime.now();
+        let (asked, _) = watch::channel(now);
+        let (promised, kept_under) = (Mutex::new(now), Mutex::new(None));
+        Self { candidate, ttl, valid_for, promised, asked, kept_under }
+    }
+
+    /// The answer to a reader.
+    pub(super) fn reply(&self) -> Standing<'_> {
+        let standing = self.standing();
+        // Afterwards: a promise ends before the silence that follows it.
+        self.asked.send_replace(TokioRuntime.now());
+        standing
+    }
+
+    /// Ends once no reader has asked for that long.
+    pub(super) async fn silence(&self, time: Duration) {
+        loop {
+            let silent_at = *self.asked.borrow() + time;
+            if TokioRuntime.now() >= silent_at {
+                return;
+            }
+            TokioRuntime.sleep_until(silent_at).await;
+        }
+    }
+
+    /// Promises are kept no more. Ends once a reader asks again.
+    pub(super) async fn give_up(&self) {
+        self.keep_under(None);
+        // An error is the end of the sender, which lives here.
+        let _ = self.asked.subscribe().changed().await;
+    }
+
+    fn keep_under(&self, tenure: Option<Token>) {
+        *self.kept_under.lock().unwrap_or_else(PoisonError::into_inner) = tenure;
     }
 
     /// How this candidate stands now. A lead in it is a promise.
-    pub(super) fn standing(&self) -> Standing<'_> {
+    fn standing(&self) -> Standing<'_> {
         let Health { role, .. } = self.candidate.health();
+        let kept_under = *self.kept_under.lock().unwrap_or_else(PoisonError::into_inner);
         let valid = match role {
-            Role::Leading { remaining, .. } => remaining.min(self.valid_for),
+            Role::Leading { token, remaining, .. } if Some(token) == kept_under => {
+                remaining.min(self.valid_for)
+            }
             _ => Duration::ZERO,
         };
         let valid_ms = u64::try_from(valid.as_millis()).unwrap_or(u64::MAX);
@@ -86,6 +126,7 @@ impl Answers {
     /// The leader's work: it ends once the tenure is over and no answer may be relied on any more.
     /// Until then, the library keeps the lease.
     pub(super) async fn keep_promises(&self, tenure: Tenure) {
+        self.keep_under(Some(tenure.token()));
         tenure.ended().await;
         // No answer has this lead in it from here on.
         let promised = *self.promised.lock().unwrap_or_else(PoisonError::into_inner);

@@ -79,7 +79,7 @@ fn answer(
     }
     Ok(match path {
         "/" => {
-            let json = serde_json::to_string(&answers.standing())?;
+            let json = serde_json::to_string(&answers.reply())?;
             respond(StatusCode::OK, "application/json", format!("{json}\n"))
         }
         "/readyz" => match answers.not_ready() {

@@ -19,11 +19,11 @@ use tenure::{Candidate, Config};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::Failure;
+use crate::exit::{Ended, Failure};
 use crate::notify::Notices;
 use crate::output;
 use crate::place;
-use crate::run::{Signals, asks_to_end, ended_by, reap_orphans};
+use crate::run::{Signals, ended_by, reap_orphans};
 use answers::Answers;
 pub(crate) use options::Sidecar;
 
@@ -36,7 +36,7 @@ const VALID_FOR_LEAST: Duration = Duration::from_millis(10);
 /// It leaves half of [`STOPS_WITHIN`] to give the lead back.
 const VALID_FOR_MOST: Duration = Duration::from_millis(4_500);
 
-pub(crate) async fn sidecar(options: &Sidecar) -> Result<u8, Failure> {
+pub(crate) async fn sidecar(options: &Sidecar) -> Result<Ended, Failure> {
     let store = place::store(&options.at)?;
     let builder = Candidate::builder(store, &options.key).settings_from_env()?;
     let builder = match &options.name {
@@ -45,6 +45,7 @@ pub(crate) async fn sidecar(options: &Sidecar) -> Result<u8, Failure> {
     };
     let config = *builder.chosen_config();
     let valid_for = valid_for(options.valid_for, &config)?;
+    let reader_within = reader_within(options.reader_within, valid_for)?;
     // Before it takes part: a second one of that port must not disturb the election.
     let listener = listen(options.listen).await?;
     let signals = Signals::new().map_err(Failure::system)?;
@@ -52,7 +53,7 @@ pub(crate) async fn sidecar(options: &Sidecar) -> Result<u8, Failure> {
     let answers = Arc::new(Answers::new(candidate.clone(), config.ttl(), valid_for));
     tokio::select! {
         biased;
-        status = take_part(&candidate, &answers, signals) => status,
+        status = take_part(&candidate, &answers, signals, reader_within) => status,
         never = http::serve(listener, Arc::clone(&answers)) => match never {},
         failure = reap() => Err(failure),
     }
@@ -79,6 +80,21 @@ fn valid_for(chosen: Option<Duration>, config: &Config) -> Result<Duration, Fail
     Ok(time)
 }
 
+/// A lead is given back at once when no reader has asked for that time, so answers are not valid for
+/// longer.
+fn reader_within(
+    chosen: Option<Duration>,
+    valid_for: Duration,
+) -> Result<Option<Duration>, Failure> {
+    if let Some(time) = chosen.filter(|time| *time <= valid_for) {
+        return Err(Failure::usage(format!(
+            "--reader-within is {time:?}, and an answer is valid for {valid_for:?}, which must be shorter: set \
+             --reader-within to 10s"
+        )));
+    }
+    Ok(chosen)
+}
+
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let failed = |error: io::Error| {
         Failure::system(format!(
@@ -97,36 +113,41 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     Ok(listener)
 }
 
-/// Takes part until a signal asks this process to end. Another signal ends it at once.
+/// Takes part until a signal asks this process to end. A person's second signal ends it at once.
 async fn take_part(
     candidate: &Candidate,
     answers: &Answers,
     mut signals: Signals,
-) -> Result<u8, Failure> {
+    reader_within: Option<Duration>,
+) -> Result<Ended, Failure> {
     let notices = Notices::from_env();
-    // It never ends by itself under a current tenure: only with the candidate.
-    let mut work = pin!(candidate.run_while_leader(async |tenure| {
-        answers.keep_promises(tenure).await;
-    }));
+    let mut work = pin!(while_asked(candidate, answers, reader_within));
     let asked = async {
         tokio::select! {
             biased;
             signal = end_signal(&mut signals) => Ok(signal),
-            _ = &mut work => Err(Failure::system("the candidate has stopped")),
+            () = &mut work => Err(Failure::system("the candidate has stopped")),
         }
     };
     let signal = notices.beside(candidate, asked).await?;
     let stopped = async {
         // The work is polled meanwhile: the lead is given back once it has ended.
-        let (stopped, _) = tokio::join!(candidate.stop(), work);
-        if let Err(error) = stopped {
-            tracing::warn!("{error}");
+        let idle = async {
+            work.await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            stopped = candidate.stop() => if let Err(error) = stopped {
+                tracing::warn!("{error}");
+            },
+            () = idle => {}
         }
     };
     let leaving = async {
         tokio::select! {
             biased;
-            _ = end_signal(&mut signals) => {}
+            () = signals.insist() => {}
             in_time = tokio::time::timeout(STOPS_WITHIN, stopped) => if in_time.is_err() {
                 tracing::warn!("the lead was not given back within {STOPS_WITHIN:?}: it ends by itself");
             },
@@ -136,10 +157,34 @@ async fn take_part(
     Ok(ended_by(signal))
 }
 
+/// Keeps what was answered under each tenure. Without readers, the lead is given back, and the
+/// candidate stays out of the election, since it has no work. Ends only with the candidate.
+async fn while_asked(candidate: &Candidate, answers: &Answers, within: Option<Duration>) {
+    loop {
+        let silence = async {
+            match within {
+                Some(time) => answers.silence(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        let work = candidate.run_while_leader(async |tenure| {
+            answers.keep_promises(tenure).await;
+        });
+        tokio::select! {
+            biased;
+            // It does not end by itself under a current tenure.
+            _ = work => return,
+            () = silence => {}
+        }
+        output::say("no reader has asked within --reader-within: takes part again once one asks");
+        answers.give_up().await;
+    }
+}
+
 async fn end_signal(signals: &mut Signals) -> SignalKind {
     loop {
         let signal = signals.next().await;
-        if asks_to_end(signal) {
+        if signals.asks_to_end(signal) {
             return signal;
         }
     }

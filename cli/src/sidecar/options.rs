@@ -32,6 +32,12 @@ pub(crate) struct Sidecar {
     /// that time after the last answer that had the lead in it.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) valid_for: Option<Duration>,
+    /// Give the lead back, and stay out of the election, while no reader has sent GET / for that
+    /// time, such as 10s [default: take part always].
+    ///
+    /// For a program that may hang or die while tenure lives.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) reader_within: Option<Duration>,
     /// Say more: when this host leads, and why not.
     #[arg(short, long)]
     pub(crate) verbose: bool,

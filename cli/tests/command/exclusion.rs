@@ -1,6 +1,7 @@
 //! Of two hosts, one runs its command at a time.
 
 use std::any::Any;
+use std::fs::{self, File};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tenure_servers::RedisServer;
 
-use super::hosts::{Host, Place, example};
+use super::hosts::{Host, Place, example, wait_until};
 use super::journal::Journal;
 
 pub(crate) const TTL: Duration = Duration::from_secs(2);
@@ -123,6 +124,35 @@ fn redis_waits_for_a_slow_end() {
     }
     election.journal.next_after(token);
     election.journal.assert_excluded(4);
+}
+
+/// The command has its time, also if that is longer than a lease. The log warns of nothing.
+#[test]
+fn a_handover_leaves_the_stop_grace() {
+    let place = Place::new();
+    let (log, begun, done) = (place.file("log"), place.file("begun"), place.file("done"));
+    let host = |name, script: &str| {
+        let mut command = place.tenure();
+        command.env("TENURE_STORE", "own");
+        command.env("TENURE_TTL", "8s").env("TENURE_RENEW_INTERVAL", "500ms");
+        command.args(["run", "job", "--name", name, "--stop-grace", "1m", "--"]);
+        command.args(["sh", "-c", script]);
+        command
+    };
+    let slow = format!(
+        "trap 'sleep 10; touch {}; exit 0' TERM; touch {}; while :; do sleep 0.05; done",
+        done.display(),
+        begun.display()
+    );
+    let first = Host::start(host("host-a", &slow).stderr(File::create(&log).unwrap()));
+    wait_until("the command", || begun.exists());
+    let second = Host::start(&mut host("host-b", "exec sleep 600"));
+    let asks = ["handover", "job", "--to", "host-b", "--store", "own", "--timeout", "1m"];
+    assert_eq!(place.status(&asks), 0);
+    assert!(done.exists(), "it was killed before its time was over");
+    let said = fs::read_to_string(&log).unwrap();
+    assert!(!["lost", "dropped", "Result"].iter().any(|word| said.contains(word)), "{said}");
+    drop((first, second));
 }
 
 #[test]

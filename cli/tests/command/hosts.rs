@@ -1,6 +1,7 @@
 //! Hosts: processes of `tenure run` that share a store.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -96,14 +97,15 @@ impl Host {
         send(self.id(), signal);
     }
 
-    /// Its status, once it has ended by itself.
+    /// Its status, once it has ended by itself, as shells show it.
     pub(crate) fn ends(&mut self) -> Option<i32> {
         let mut status = None;
         wait_until("the end of tenure", || {
             status = self.0.try_wait().unwrap();
             status.is_some()
         });
-        status.unwrap().code()
+        let status = status.unwrap();
+        status.code().or_else(|| status.signal().map(|signal| 128 + signal))
     }
 
     pub(crate) fn has_ended(&mut self) -> bool {

@@ -91,6 +91,22 @@ fn the_file_of_this_user_is_named_once() {
     }
 }
 
+/// As by `sudo` where it keeps HOME: the user could not use a file of root's.
+#[test]
+fn root_makes_no_file_in_the_home_of_a_user() {
+    let place = Place::new();
+    let home = place.file("home");
+    fs::create_dir(&home).unwrap();
+    std::os::unix::fs::chown(&home, Some(12_345), Some(12_345)).unwrap_or_else(|error| {
+        panic!("this test needs the right to change owners (root, or CAP_CHOWN): {error}")
+    });
+    let run = "XDG_STATE_HOME= HOME=$PWD/home tenure run job -- true";
+    let (_, said, status) = says(&place, run);
+    assert_eq!(status, 64, "{said}");
+    assert!(said.contains("in a folder of user 12345") && said.contains("sudo its option -H"));
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+}
+
 #[test]
 fn a_look_creates_no_file_of_a_mistyped_name() {
     let place = Place::new();

@@ -40,6 +40,7 @@ const WHILE_LEADING: &[(&str, i32, &str)] = &[
     ("tenure status --all", 1, "nightly: web-1 leads since "),
     ("tenure handover nightly --to web-2", 0, ""),
     ("tenure run nightly --try -- ./job", 75, "web-2 leads"),
+    ("tenure run nightly --try -E 0 -- ./job", 0, "web-2 leads"),
 ];
 
 /// It answers at the address below, until it is asked to end.

@@ -1,6 +1,7 @@
 //! `tenure run` with one host: statuses, signals, the environment, warnings.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -26,6 +27,9 @@ fn the_status_is_that_of_the_command() {
         assert_eq!(shell(&place, script).status.code(), Some(status), "{script}");
     }
     assert_eq!(place.status(&["run", "job", "--once", "--", "false"]), 1);
+    // A shell around it ends its loop only for that.
+    assert_eq!(shell(&place, "kill -INT $$").status.signal(), Some(2));
+    assert_eq!(shell(&place, "exit 130").status.code(), Some(130));
     let missing = place.output(&["run", "job", "--", "/no/such/command"]);
     assert_eq!(missing.status.code(), Some(127));
     assert!(text(&missing.stderr).contains("/no/such/command can't be run: No such file"));
@@ -94,6 +98,7 @@ fn another_leader_has_a_status() {
         let output = place.output(&[&["run", "job"], options, &["--", "true"]].concat());
         assert_eq!(output.status.code(), Some(75), "{options:?}");
     }
+    assert_eq!(place.status(&["run", "job", "--try", "-E", "9", "--", "true"]), 9);
     // Other elections are not concerned.
     assert_eq!(place.status(&["run", "other", "--try", "--", "true"]), 0);
     leader.signal(Signal::SIGTERM);
@@ -237,7 +242,8 @@ fn a_host_that_waits_ends_by_signals() {
     let place = Place::new();
     let mut leader = Host::start(place.tenure().args(["run", "job", "--", "sleep", "600"]));
     wait_until("a leader", || place.status(&["status", "job"]) == 0);
-    for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+    for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGQUIT, 131)]
+    {
         let log = place.file("log");
         let mut command = place.tenure();
         command.args(["run", "job", "--verbose", "--", "true"]);
@@ -251,6 +257,94 @@ fn a_host_that_waits_ends_by_signals() {
     }
     leader.signal(Signal::SIGINT);
     assert_eq!(leader.ends(), Some(130));
+}
+
+/// Without a terminal that may have gone, SIGHUP asks a program to read its settings again.
+#[test]
+fn a_host_that_waits_outlives_sighup() {
+    let place = Place::new();
+    let leader = Host::start(place.tenure().args(["run", "job", "--", "sleep", "600"]));
+    wait_until("a leader", || place.status(&["status", "job"]) == 0);
+    let script = "exec setsid tenure run job --verbose -- true 2> log";
+    let mut waits = Host::start(&mut place.shell(script));
+    wait_until("a host that waits", || {
+        let log = fs::read_to_string(place.file("log")).unwrap_or_default();
+        log.contains("another candidate has the lease")
+    });
+    waits.signal(Signal::SIGHUP);
+    thread::sleep(Duration::from_millis(200));
+    leader.signal(Signal::SIGTERM);
+    assert_eq!(waits.ends(), Some(0));
+}
+
+#[test]
+fn a_command_that_outlives_a_signal_starts_again() {
+    let place = Place::new();
+    let (runs, reloads) = (place.file("runs"), place.file("reloads"));
+    let script = format!(
+        "trap 'echo >> {}' HUP INT; echo >> {}; while :; do sleep 0.05; done",
+        reloads.display(),
+        runs.display()
+    );
+    let mut command = place.tenure();
+    command.env("TENURE_TTL", "2s").args(["run", "job", "--", "sh", "-c", &script]);
+    let mut host = Host::start(&mut command);
+    let has_lines = |file, count| {
+        wait_until("a line of the command", || {
+            fs::read_to_string(file).unwrap_or_default().lines().count() >= count
+        });
+    };
+    has_lines(&runs, 1);
+    host.signal(Signal::SIGHUP);
+    has_lines(&reloads, 1);
+    host.signal(Signal::SIGINT);
+    has_lines(&reloads, 2);
+    // A pause of the supervisor that is longer than its lease.
+    host.signal(Signal::SIGSTOP);
+    thread::sleep(Duration::from_secs(3));
+    host.signal(Signal::SIGCONT);
+    has_lines(&runs, 2);
+    assert!(!host.has_ended());
+}
+
+/// `timeout` sends it to the process, and to its group.
+#[test]
+fn sigterm_that_is_repeated_gives_the_lead_back() {
+    let place = Place::new();
+    for _ in 0..3 {
+        let marker = place.file("runs");
+        let script = format!("touch {}; exec sleep 600", marker.display());
+        let mut command = place.tenure();
+        command.env("TENURE_TTL", "1h").args(["run", "job", "--", "sh", "-c", &script]);
+        let mut host = Host::start(&mut command);
+        wait_until("the command", || marker.exists());
+        fs::remove_file(&marker).unwrap();
+        wait_until("the end of tenure", || {
+            for _ in 0..10 {
+                host.signal(Signal::SIGTERM);
+                thread::sleep(Duration::from_micros(300));
+            }
+            host.has_ended()
+        });
+        assert_eq!(place.status(&["status", "job"]), 1, "the lead was given back");
+    }
+    let script = "TENURE_TTL=1h timeout 2 tenure run job -- sleep 600; tenure status job";
+    let output = place.shell(script).output().unwrap();
+    assert_eq!(text(&output.stdout), "job: nobody leads\n");
+}
+
+/// The record that the last run has left is no other candidate.
+#[test]
+fn another_ttl_is_no_error() {
+    let place = Place::new();
+    for ttl in ["2s", "4s", "2s"] {
+        let mut command = place.tenure();
+        command.env("TENURE_TTL", ttl).args(["run", "job", "--", "true"]);
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(!said.contains("ERROR") && !said.contains("another candidate"), "{said}");
+    }
 }
 
 #[test]

@@ -103,6 +103,33 @@ fn sigterm_hands_over_at_once() {
     wait_for_lead(&second);
 }
 
+/// As of a program that has died, while its sidecar lives.
+#[test]
+fn a_sidecar_without_readers_gives_the_lead_back() {
+    let place = Place::new();
+    let start = |name: &str, options: &[&str]| {
+        let mut command = place.tenure();
+        // Only a lead that is given back has a successor.
+        command.env("TENURE_TTL", "1h").env("TENURE_HOLD_OFF", "10ms");
+        command.args(["sidecar", "job", "--name", name]).args(options);
+        Sidecar::start(&place, name, &mut command)
+    };
+    let first = start("host-a", &["--reader-within", "2s", "--valid-for", "500ms"]);
+    wait_for_lead(&first);
+    let mut second = start("host-b", &[]);
+    wait_for_lead(&second);
+    wait_until("the reason", || first.log().contains("no reader has asked"));
+    assert!(!first.leads());
+    second.host.signal(Signal::SIGTERM);
+    assert_eq!(second.host.ends(), Some(143));
+    // It takes part again, since it is asked.
+    wait_for_lead(&first);
+    let refused = place.output(&["sidecar", "job", "--reader-within", "1s"]);
+    assert_eq!(refused.status.code(), Some(64));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("--reader-within is 1s, and an answer is valid for 2s"), "{said}");
+}
+
 /// Neither SIGTERM nor a handover breaks the last answer that had the lead in it.
 fn keeps_its_answer(ttl: &str, give_up: impl Fn(&Place, &Sidecar)) {
     let place = Place::new();

@@ -73,6 +73,50 @@ fn ctrl_c_ends_the_command() {
 }
 
 #[test]
+fn a_command_with_another_input_reads_the_terminal() {
+    let mut terminal = Terminal::open();
+    terminal.types(
+        "echo piped | $T run job -- sh -c 'echo > $D/ready; read line < /dev/tty; echo \"got $line\" > $D/read'; \
+         echo $? > $D/status\n",
+    );
+    terminal.sees("ready");
+    terminal.types("hello\n");
+    assert_eq!(terminal.sees("read"), "got hello");
+    assert_eq!(terminal.sees("status"), "0");
+}
+
+#[test]
+fn ctrl_c_ends_a_loop_around_the_command() {
+    let mut terminal = Terminal::open();
+    let endless = "while :; do $T run job -- sh -c 'echo > $D/ready; exec sleep 600'; done\n";
+    std::fs::write(terminal.place.file("script"), endless).unwrap();
+    for (number, line) in [endless, "sh $D/script\n"].into_iter().enumerate() {
+        let _ = std::fs::remove_file(terminal.place.file("ready"));
+        terminal.types(line);
+        terminal.sees("ready");
+        terminal.types("\x03");
+        terminal.types(&format!("echo over > $D/over-{number}\n"));
+        assert_eq!(terminal.sees(&format!("over-{number}")), "over");
+    }
+}
+
+/// Its terminal may have gone.
+#[test]
+fn sighup_ends_a_host_that_waits_at_a_terminal() {
+    let mut terminal = Terminal::open();
+    terminal.types("$T run job -- sh -c 'echo > $D/ready; exec sleep 600' &\n");
+    terminal.sees("ready");
+    terminal.types("$T run job --verbose -- true 2> $D/log & waits=$!\n");
+    let log = terminal.place.file("log");
+    wait_until("a host that waits", || {
+        std::fs::read_to_string(&log)
+            .is_ok_and(|said| said.contains("another candidate has the lease"))
+    });
+    terminal.types("kill -HUP $waits; wait $waits; echo $? > $D/status\n");
+    assert_eq!(terminal.sees("status"), "129");
+}
+
+#[test]
 fn ctrl_z_and_fg_continue_the_command() {
     let mut terminal = Terminal::open();
     terminal.types(

@@ -141,7 +141,7 @@ fn the_timer_is_armed_as_long_as_the_group_may_live() {
         Input::Order(Order::Stop { grace: Duration::from_secs(1) }),
         Input::Order(Order::Signal(1)),
         Input::SupervisorGone,
-        Input::LeaderStopped,
+        Input::LeaderStopped(20),
         Input::LeaderExited(Ending::Code(0)),
         Input::Empty,
         Input::Wake,

@@ -65,12 +65,21 @@ impl Election {
                 let (ttl, quarantine) = (other.ttl(), other.quarantine());
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
-                logging::error!(
-                    target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
-                    "another candidate of this election has a TTL above the own quarantine, or a quarantine below the \
-                     own TTL, so that each handover between them takes the longer of its TTL and its quarantine: set \
-                     the quarantine of every candidate to the longest TTL in use"
-                );
+                if matches!(self.answer, Answer::Other) {
+                    logging::warn!(
+                        target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                        "the last leader, which gave the lead back, had a TTL above the own quarantine, or a quarantine \
+                         below the own TTL: waiting once for the longer of its TTL and its quarantine, unless other \
+                         candidates have these settings still"
+                    );
+                } else {
+                    logging::error!(
+                        target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                        "another candidate of this election has a TTL above the own quarantine, or a quarantine below \
+                         the own TTL, so that each handover between them takes the longer of its TTL and its \
+                         quarantine: set the quarantine of every candidate to the longest TTL in use"
+                    );
+                }
                 self.metrics.contradicted();
                 self.shared.events.publish(|| Event::SettingsContradict { ttl, quarantine });
             }
