@@ -65,8 +65,10 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     }
     catch_unwind(AssertUnwindSafe(call))
         .map_err(|payload| {
-            // Dropping it could panic too. The panic hook has printed it.
-            mem::forget(payload);
+            // Dropping any other could panic too. The panic hook has printed it.
+            if !(payload.is::<String>() || payload.is::<&'static str>()) {
+                mem::forget(payload);
+            }
             PANICS.fetch_add(1, Ordering::Relaxed);
         })
         .ok()

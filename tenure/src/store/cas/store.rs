@@ -28,8 +28,8 @@ pub struct CasStore<C: Cas> {
     trust_empty_store: bool,
 }
 
-/// Values that were only shown are kept for so many elections at most.
-const SHOWN_MOST: usize = 1_000;
+/// Values that were only shown are kept while there are fewer values than that.
+const SHOWN_MOST: usize = 10_000;
 
 struct Inner<C: Cas> {
     backend: C,
@@ -45,6 +45,15 @@ impl<C: Cas> Inner<C> {
     fn last(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
         // No step panics half way, so a poisoned map is intact.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what may save a read. Nobody says when a candidate has left, so any value makes room.
+    fn keep(&self, key: &Key, found: Versioned<C::Version>) {
+        let mut last = self.last();
+        if last.len() >= SHOWN_MOST && !last.contains_key(key) {
+            last.pop_first();
+        }
+        last.insert(key.clone(), found);
     }
 
     /// Refuses the backend if these values of an election, of which each was the present one once,
@@ -207,11 +216,7 @@ impl<C: Cas> CasStore<C> {
                 if let Some(found) = found
                     && (is_kept(&found) || election.is_wished_elsewhere())
                 {
-                    let mut last = self.inner.last();
-                    // Nobody says when a candidate has left.
-                    if last.len() < SHOWN_MOST {
-                        last.insert(key.clone(), found);
-                    }
+                    self.inner.keep(key, found);
                 }
                 return Ok(reply);
             }
@@ -220,7 +225,7 @@ impl<C: Cas> CasStore<C> {
             if let (Some(waiting), Some(read), false) = (waiting, &found, is_known)
                 && let Err(error) = waiting.has_time_after(asked.elapsed())
             {
-                self.inner.last().insert(key.clone(), read.clone());
+                self.inner.keep(key, read.clone());
                 return Err(error);
             }
             // A late duplicate of the request that creates a value can't repeat a stamp.
@@ -271,7 +276,7 @@ impl<C: Cas> Store for CasStore<C> {
         self.inner.backend.watch(watched).filter_map(move |change| {
             let is_hint = change.is_hint(&mut wishes);
             if let (Some(found), true) = (change.found, is_hint) {
-                store.last().insert(change.key.clone(), found);
+                store.keep(&change.key, found);
             }
             std::future::ready(is_hint.then_some(change.key))
         })

@@ -253,10 +253,10 @@ impl Link {
         self.runtime.spawn(runs.boxed());
         let (overload, logins, runtime) =
             (self.overload.clone(), self.logins.clone(), Arc::clone(&self.runtime));
-        let heard = move |answer: &Response<Incoming>| {
+        let heard = move |answer: &Response<Incoming>, sent: Option<&HeaderValue>| {
             overload.heard(answer.status(), answer.headers(), runtime.now());
             if answer.status() == StatusCode::UNAUTHORIZED {
-                logins.forget();
+                logins.forget(sent);
             }
         };
         let unusable = |error: Error| error::of(&error);
@@ -266,11 +266,15 @@ impl Link {
             .layer(config.extra_headers_layer().map_err(unusable)?)
             .map_err(BoxError::from)
             .service_fn(move |mut request: Request<Body>| {
-                if let Some(token) = login::present(&header) {
-                    request.headers_mut().insert(AUTHORIZATION, token);
+                let sent = login::present(&header);
+                if let Some(token) = &sent {
+                    request.headers_mut().insert(AUTHORIZATION, token.clone());
                 }
                 let (mut sender, heard) = (sender.clone(), heard.clone());
-                async move { sender.send_request(request).await.inspect(heard) }
+                async move {
+                    let answer = sender.send_request(request).await;
+                    answer.inspect(|answer| heard(answer, sent.as_ref()))
+                }
             });
         Ok(Client::new(service, config.default_namespace.clone()))
     }

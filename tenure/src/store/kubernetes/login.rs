@@ -6,7 +6,7 @@
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant as StdInstant};
 
@@ -79,9 +79,9 @@ impl Logins {
         self.another(exec, None).await
     }
 
-    /// The server has refused it.
-    pub(super) fn forget(&self) {
-        *lock(&self.kept) = None;
+    /// The server has refused a request with that header. A login that has replaced it is kept.
+    pub(super) fn forget(&self, sent: Option<&HeaderValue>) {
+        lock(&self.kept).take_if(|(_, login)| login.header.as_ref() == sent);
     }
 
     /// Replaces a login, and the header that has its token, again and again, before each ends.
@@ -197,35 +197,40 @@ fn run(exec: &ExecConfig) -> Result<Login, StoreError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(messages);
     let child = command.spawn();
     let child = child.map_err(|error| refused(&format_args!("can't be started: {error}")))?;
-    Login::read(&output(child)?)
+    Login::read(&output(child, RUNS_MOST)?)
         .ok_or_else(|| refused(&"wrote no ExecCredential: run it to see why"))
 }
 
-fn output(mut child: Child) -> Result<Vec<u8>, StoreError> {
+fn output(mut child: Child, bound: Duration) -> Result<Vec<u8>, StoreError> {
     let stdout = child.stdout.take();
+    let (done, written) = mpsc::channel();
     let reads = move || {
-        let mut written = Vec::new();
-        stdout.map(|mut stdout| stdout.read_to_end(&mut written)).transpose().map(|_| written)
+        let mut read = Vec::new();
+        let outcome = stdout.map(|mut stdout| stdout.read_to_end(&mut read)).transpose();
+        // Nobody waits for it after the bound.
+        let _ = done.send(outcome.map(|_| read));
     };
     let reads = thread::Builder::new().name("tenure-login".to_owned()).spawn(reads);
     let began = StdInstant::now();
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if began.elapsed() < RUNS_MOST && reads.is_ok() => thread::sleep(LOOKED_AT),
+            Ok(None) if began.elapsed() < bound && reads.is_ok() => thread::sleep(LOOKED_AT),
             Ok(None) | Err(_) => {
                 // It may have ended by itself meanwhile.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(refused(&format_args!("has not ended within {RUNS_MOST:?}")));
+                return Err(refused(&format_args!("has not ended within {bound:?}")));
             }
         }
     };
     if !status.success() {
         return Err(refused(&format_args!("has failed ({status}): run it to see why")));
     }
-    let written = reads.map_err(|error| refused(&error))?.join();
-    let written = written.map_err(|_| refused(&"was not read"))?;
+    reads.map_err(|error| refused(&error))?;
+    // A helper that the program has left behind may keep it open.
+    let left = bound.saturating_sub(began.elapsed());
+    let written = written.recv_timeout(left).map_err(|_| refused(&"has left its output open"))?;
     written.map_err(|error| refused(&error))
 }
 
@@ -301,7 +306,11 @@ mod tests {
         let (one, other) = tokio::join!(one, other);
         assert!(one.is_ok() && other.is_ok());
         // One that nobody waits for any more runs on, for the next.
-        logins.forget();
+        let sent = logins.get(&exec).await.unwrap().header;
+        logins.forget(None);
+        assert!(logins.get(&exec).await.is_ok());
+        assert_eq!(runs(folder.path()), 1, "another was refused");
+        logins.forget(sent.as_ref());
         let _ = logins.get(&exec).now_or_never();
         assert!(logins.get(&exec).await.is_ok());
         assert_eq!(runs(folder.path()), 2);
@@ -353,6 +362,15 @@ mod tests {
         // As client-go, it reads YAML.
         let lasting = "status:\n  token: t\n  expirationTimestamp: \"2030-01-01T00:00:00Z\"\n";
         assert!(Login::read(lasting.as_bytes()).unwrap().ends.is_some());
+    }
+
+    #[test]
+    fn a_helper_that_is_left_behind_is_not_waited_for() {
+        let mut program = Command::new("sh");
+        program.args(["-c", "sleep 30 2>/dev/null & echo"]).stdout(Stdio::piped());
+        let began = StdInstant::now();
+        let error = output(program.spawn().unwrap(), Duration::from_millis(200)).unwrap_err();
+        assert!(began.elapsed() < Duration::from_secs(300), "{error}");
     }
 
     /// Nothing that it has written is shown.

@@ -24,7 +24,7 @@ use crate::store::{StoreError, StoreErrorKind};
 const TRIED: [&str; 2] = ["tenure-conditions", "tried"];
 /// So many writes are sent at once, of which one may succeed.
 const AT_ONCE: usize = 8;
-/// So often.
+/// So often; twice as often after each refusal.
 const ROUNDS: usize = 3;
 /// The pause before a server that was refused is tried again, which doubles each time.
 const PAUSE_LEAST: Duration = Duration::from_secs(1);
@@ -38,6 +38,8 @@ pub(super) struct Conditions {
     /// The steps that it has passed: a trial that is given up, as its request takes too long, is
     /// continued by the next request.
     passed: AtomicUsize,
+    /// How often it was refused: what passes by chance would pass in the end, if asked often enough.
+    refused: AtomicUsize,
     refusal: Mutex<Option<Refusal>>,
 }
 
@@ -62,6 +64,8 @@ impl Conditions {
     }
 
     fn refuse(&self, error: &StoreError) {
+        self.passed.store(0, Ordering::Relaxed);
+        self.refused.fetch_add(1, Ordering::Relaxed);
         let mut refusal = self.lock();
         let pause = refusal.as_ref().map_or(PAUSE_LEAST, |last| PAUSE_MOST.min(last.pause * 2));
         *refusal = Some(Refusal { error: error.clone(), until: Instant::now() + pause, pause });
@@ -91,7 +95,8 @@ impl Objects {
         let [folder, name] = TRIED;
         let name = self.prefix.clone().join(folder).join(name);
         let mut version = self.tried(&name).await?;
-        for step in self.conditions.passed.load(Ordering::Relaxed)..=ROUNDS {
+        let rounds = ROUNDS << self.conditions.refused.load(Ordering::Relaxed).min(5);
+        for step in self.conditions.passed.load(Ordering::Relaxed)..=rounds {
             if step == 0 {
                 self.try_wrong_conditions(&name, &version).await?;
             } else {
