@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use nix::sys::prctl::set_child_subreaper;
 use tenure::store::Store;
-use tenure::{Candidate, FirstAttempt, StoreHealth, Tenure};
+use tenure::{Candidate, FirstAttempt, Role, StoreHealth, Tenure};
 use tokio::signal::unix::SignalKind;
 
 use crate::exit::{Ended, Failure, LOST, NOT_LEADING, SIGNALLED, with_causes};
@@ -73,6 +73,7 @@ pub(crate) async fn run(options: &Run) -> Result<Ended, Failure> {
         once: options.once,
         not_leading: options.conflict_exit_code,
         had_terminal: false,
+        has_passed_on_int: false,
         asked_to_end: None,
     };
     supervisor.run(Patience::of(options)).await
@@ -137,6 +138,8 @@ struct Supervisor {
     not_leading: u8,
     /// Whether the last command had the terminal at its end.
     had_terminal: bool,
+    /// Whether the last command was sent SIGINT by this process.
+    has_passed_on_int: bool,
     /// The last signal that has asked this process to end.
     asked_to_end: Option<SignalKind>,
 }
@@ -163,7 +166,10 @@ impl Supervisor {
                 Waited::Leading(tenure) => tenure,
                 Waited::Signal(signal) => return Ok(ended_by(signal)),
                 Waited::NotLeading(mut failure) => {
-                    if failure.status == NOT_LEADING {
+                    // Where nobody may lead yet, the command has run nowhere.
+                    let another_leads =
+                        matches!(self.candidate.health().role, Role::Following { .. });
+                    if failure.status == NOT_LEADING && another_leads {
                         failure.status = self.not_leading;
                     }
                     return Err(failure);
@@ -173,7 +179,9 @@ impl Supervisor {
             let end = self.lead(tenure).await?;
             match end {
                 End::Itself(Ending::Signal(INT)) => {
-                    let whom = if self.had_terminal { Whom::Group } else { Whom::This };
+                    // Ctrl-C at a command that has the terminal does not reach this process.
+                    let by_terminal = self.had_terminal && !self.has_passed_on_int;
+                    let whom = if by_terminal { Whom::Group } else { Whom::This };
                     return Ok(Ended::Interrupted(whom));
                 }
                 End::Itself(ending) => return Ok(Ended::With(ending.exit_code())),
@@ -244,15 +252,13 @@ impl Supervisor {
             })
             .await;
         drop(tenure);
-        let end = if let Some(end) = end? {
-            end
-        } else {
+        let end = match end {
             // The library has dropped the work: another candidate may lead.
-            self.replace_guard().await?;
-            End::Lost
+            Ok(None) => self.replace_guard().await.map(|()| End::Lost),
+            other => other.map(|end| end.unwrap_or(End::Lost)),
         };
         self.had_terminal = self.terminal.take_back();
-        Ok(end)
+        end
     }
 
     /// Kills the guard and what it has started, and starts another guard.

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{Pid, getpgrp, getpid, getsid, tcgetpgrp, tcsetpgrp};
 
 #[derive(Debug)]
 pub(super) struct Terminal {
@@ -57,12 +57,22 @@ impl Terminal {
     /// Ends when this process is continued.
     ///
     /// The lease is not renewed meanwhile: the guard kills the command when it ends.
-    pub(super) fn stop_with_the_command(&mut self, signal: i32) {
+    ///
+    /// Where no shell could continue this process, it goes on. False if the command is to go on too,
+    /// after Ctrl-Z.
+    pub(super) fn stop_with_the_command(&mut self, signal: i32) -> bool {
+        if self.tty.is_none() {
+            return true;
+        }
+        if getpid().as_raw() == 1 || getsid(None) == Ok(getpgrp()) {
+            return signal != Signal::SIGTSTP as i32;
+        }
         if self.given || asks_for_terminal(signal) || io::stdin().is_terminal() {
             self.take_back();
             // A process may send itself any signal.
             let _ = kill(getpid(), Signal::SIGSTOP);
         }
+        true
     }
 
     /// This process was continued: by `fg` in the foreground, where its command belongs too, or by

@@ -86,6 +86,7 @@ impl Supervisor {
                             return Some(End::Lost);
                         }
                     }
+                    self.has_passed_on_int |= signal == SignalKind::interrupt();
                     if let (CONT, Some(group)) = (signal.as_raw_value(), self.guard.group()) {
                         self.terminal.continue_with_the_command(group);
                     }
@@ -99,7 +100,8 @@ impl Supervisor {
                     if !progress.started {
                         return Some(End::Lost);
                     }
-                    progress.lost = true;
+                    // A command that has ended by itself is done.
+                    progress.lost |= progress.ending.is_none();
                     self.guard.order(Order::Stop { grace: self.stop_grace });
                 }
                 event = events.next(), if !heard_all => match event {
@@ -132,10 +134,9 @@ impl Supervisor {
             // Once this process is continued, the signal for that continues the command.
             Report::Stopped(signal) => {
                 let group = self.guard.group();
-                if group.is_some_and(|group| self.terminal.lends(group, signal)) {
+                let is_lent = group.is_some_and(|group| self.terminal.lends(group, signal));
+                if is_lent || !self.terminal.stop_with_the_command(signal) {
                     self.guard.order(Order::Signal(CONT));
-                } else {
-                    self.terminal.stop_with_the_command(signal);
                 }
             }
             Report::Exited(ending) => progress.ending = Some(ending),

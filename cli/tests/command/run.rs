@@ -99,6 +99,10 @@ fn another_leader_has_a_status() {
         assert_eq!(output.status.code(), Some(75), "{options:?}");
     }
     assert_eq!(place.status(&["run", "job", "--try", "-E", "9", "--", "true"]), 9);
+    // Nobody leads yet in a store that is new, and the command runs nowhere.
+    let store = format!("sqlite://{}", place.file("new.db").display());
+    let new = ["run", "job", "--store", &store, "--try", "-E", "9", "--", "true"];
+    assert_eq!(place.status(&new), 75);
     // Other elections are not concerned.
     assert_eq!(place.status(&["run", "other", "--try", "--", "true"]), 0);
     leader.signal(Signal::SIGTERM);
@@ -287,7 +291,7 @@ fn a_command_that_outlives_a_signal_starts_again() {
         runs.display()
     );
     let mut command = place.tenure();
-    command.env("TENURE_TTL", "2s").args(["run", "job", "--", "sh", "-c", &script]);
+    command.env("TENURE_TTL", "8s").args(["run", "job", "--", "sh", "-c", &script]);
     let mut host = Host::start(&mut command);
     let has_lines = |file, count| {
         wait_until("a line of the command", || {
@@ -301,7 +305,7 @@ fn a_command_that_outlives_a_signal_starts_again() {
     has_lines(&reloads, 2);
     // A pause of the supervisor that is longer than its lease.
     host.signal(Signal::SIGSTOP);
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(9));
     host.signal(Signal::SIGCONT);
     has_lines(&runs, 2);
     assert!(!host.has_ended());
