@@ -134,6 +134,7 @@ pub(crate) fn store(at: &At) -> Result<AnyStore, Failure> {
 }
 
 /// The same without a message: for another connection to the store.
+#[cfg(any(feature = "redis", feature = "postgres"))]
 pub(crate) fn quiet(at: &At) -> Result<AnyStore, Failure> {
     Named::of(at)?.open()
 }
