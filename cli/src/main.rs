@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `run` | the supervisor: campaigns, tells the guard the deadlines, ends when it should |
-//! | `guard` | the guard: the command's parent, which kills the command's group in time |
+//! | `guard` | the guard: the command's parent, which kills the command's group in time; the guard's reaper |
 //! | `sidecar` | takes part, and answers over HTTP whether it leads |
 //! | `notify`, `health` | what a service manager is told |
 //! | `status`, `handover`, `purge`, `migrate` | one question, or one wish, at the store |
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // First: these start with each command, and need nothing of the rest.
     match arguments.get(1).and_then(|first| first.to_str()) {
+        Some(guard::REAPER) => return guard::reap(&arguments[2..]).into(),
         Some(guard::GUARD) => return guard::guard(&arguments[2..]).into(),
         Some(guard::SHIM) => return guard::shim(&arguments[2..]).into(),
         Some(interrupt::INTERRUPT) => return interrupt::main(&arguments[2..]).into(),

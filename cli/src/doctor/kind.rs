@@ -80,6 +80,9 @@ kinds! {
     InMemory "in-memory" Problem:
         "Each process has a store of its own: all of them lead.";
         "Name a store that the processes share. `memory:` is for tests."
+    CommandEnds "command-ends" Note:
+        "What `tenure run` has started is killed before another host leads, as far as the text says.";
+        "Nothing. A control group (root, or a service with `Delegate=yes`) also ends programs that run as another user."
 
     Unreachable "unreachable" Unusable:
         "No candidate leads, and a leader stops when its claim ends.";

@@ -36,6 +36,7 @@ use tenure::store::{AnyStore, Store};
 use tokio::time::timeout;
 
 use crate::exit::Failure;
+use crate::guard::{Cgroup, protection};
 use crate::place;
 use kind::Kind;
 pub(crate) use options::Doctor;
@@ -51,6 +52,7 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
     let store = place::store(&options.at)?;
     let config = settings::check(&options.at, &store, &mut report);
     before(&store, &config, &mut report);
+    report.add(Kind::CommandEnds, protection(&Cgroup::create()));
     let seen = requests::check(&store, &mut report).await;
     round_trips::check(&seen.samples, &config, &mut report);
     // The others tell the time by the clock of this host.

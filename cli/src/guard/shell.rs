@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use tenure::runtime::{Runtime, TokioRuntime};
 
+use super::cgroup::Cgroup;
 use super::kernel_timer::KernelTimer;
 use super::machine::{Action, Input, Machine};
 use super::message::{Ending, Order, Report};
@@ -26,8 +27,9 @@ use super::process::{kill_group, program, signal_group};
 use super::{SHIM, sweep};
 use crate::output;
 
-/// Runs the guard of that command until its supervisor is gone.
-pub(crate) fn main(command: &[OsString]) -> u8 {
+/// The control group and the command. Runs the guard until its supervisor is gone.
+pub(crate) fn main(arguments: &[OsString]) -> u8 {
+    let [cgroup, command @ ..] = arguments else { return 1 };
     let run = |shell: Option<Shell>| {
         let Some(mut shell) = shell else { return Ok(()) };
         let ended = shell.run();
@@ -37,7 +39,7 @@ pub(crate) fn main(command: &[OsString]) -> u8 {
         }
         ended
     };
-    match Shell::new(command).and_then(run) {
+    match Shell::new(Cgroup::named(cgroup), command).and_then(run) {
         Ok(()) => 0,
         Err(error) => {
             // What is left of what it has started dies with it.
@@ -48,6 +50,8 @@ pub(crate) fn main(command: &[OsString]) -> u8 {
 }
 
 struct Shell<'a> {
+    /// The command's own, if there is one.
+    cgroup: Option<Cgroup>,
     command: &'a [OsString],
     /// The command's standard input.
     input: OwnedFd,
@@ -70,7 +74,7 @@ const PAUSE_MOST: Duration = Duration::from_millis(20);
 
 impl<'a> Shell<'a> {
     /// `None` if the supervisor is gone already.
-    fn new(command: &'a [OsString]) -> io::Result<Option<Self>> {
+    fn new(cgroup: Option<Cgroup>, command: &'a [OsString]) -> io::Result<Option<Self>> {
         // The file's name would be "exe" in lists of processes.
         let _ = set_name(c"tenure-guard");
         // Signals for whole groups of processes, such as those of a terminal, are the supervisor's
@@ -83,6 +87,7 @@ impl<'a> Shell<'a> {
         let children = SigSet::from(Signal::SIGCHLD);
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         Ok(Some(Self {
+            cgroup,
             command,
             input,
             supervisor: Some(supervisor),
@@ -196,6 +201,9 @@ impl<'a> Shell<'a> {
             Action::Kill => {
                 if let Some(group) = self.leader {
                     let _ = kill_group(group.as_raw());
+                    if let Some(cgroup) = &self.cgroup {
+                        cgroup.kill();
+                    }
                 }
             }
             Action::Reap => {
@@ -215,6 +223,7 @@ impl<'a> Shell<'a> {
         let place = if foreground { "foreground" } else { "background" };
         let shim = program(SHIM)
             .args([&getpid().to_string(), place])
+            .arg(Cgroup::argument(self.cgroup.as_ref()))
             .args(self.command)
             .env("TENURE_TOKEN", token.to_string())
             .stdin(Stdio::from(self.input.try_clone()?))

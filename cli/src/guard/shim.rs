@@ -9,18 +9,23 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getpid, getppid, tcsetpgrp};
 
+use super::cgroup::Cgroup;
 use crate::output;
 
-/// The guard's number, `foreground` or `background`, and the command.
+/// The guard's number, `foreground` or `background`, the control group, and the command.
 ///
 /// Becomes the command, and returns only if it could not: with the status that shells give then.
 pub(crate) fn main(arguments: &[OsString]) -> u8 {
-    let [guard, place, command, rest @ ..] = arguments else { return FAILED };
+    let [guard, place, cgroup, command, rest @ ..] = arguments else { return FAILED };
     let guard = guard.to_str().and_then(|number| number.parse().ok()).map(Pid::from_raw);
     // In that order: a guard that has died before is no parent any more, and one that dies later
     // takes the command along.
     if set_pdeathsig(Signal::SIGKILL).is_err() || Some(getppid()) != guard {
         return FAILED;
+    }
+    if let Some(cgroup) = Cgroup::named(cgroup) {
+        // If that fails, the command is as where no group can be made.
+        let _ = cgroup.enter();
     }
     if place == "foreground" {
         // SIGTTOU is blocked still. Without a terminal, there is nothing to have.

@@ -1,7 +1,8 @@
 //! Killing everything that a command has started and that its group's end has left.
 //!
-//! Guard and supervisor are subreapers: what a dead process has left becomes their child, also if
-//! it has left the group. So all descendants can be found, level by level, until no child is left.
+//! Guard, reaper and supervisor are subreapers: what a dead process has left becomes their child,
+//! also if it has left the group. So all descendants can be found, level by level, until no child
+//! is left.
 
 use std::fs;
 use std::io;
@@ -25,7 +26,7 @@ pub(crate) fn sweep() -> bool {
 }
 
 /// Reaps all children that have ended; true if there is no other.
-fn reap_all() -> bool {
+pub(crate) fn reap_all() -> bool {
     loop {
         match waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
             Ok(nix::sys::wait::WaitStatus::StillAlive) => return false,

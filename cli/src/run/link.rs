@@ -1,4 +1,4 @@
-//! The supervisor's side of its guard: a child of this process, and a socket to it.
+//! The supervisor's side of its guard: a grandchild of this process, and a socket to it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::guard::{GUARD, Order, Report, kill_group, program, sweep};
+use crate::guard::{Cgroup, Order, Report, kill_group, protection, reap_all, reaper, sweep};
 use crate::notify;
 use crate::output;
 
@@ -31,7 +31,10 @@ pub(super) struct Guarded {
 }
 
 pub(super) struct Guard {
-    process: Pid,
+    /// Its reaper, which is a child of this process, and ends after it.
+    reaper: Pid,
+    /// The control group of the command, if there is one.
+    cgroup: Option<Cgroup>,
     socket: UnixStream,
     children: Signal,
     received: Vec<u8>,
@@ -56,20 +59,25 @@ impl Guard {
         ours.set_nonblocking(true)?;
         // Listened to before there is a child to hear of.
         let children = signal(SignalKind::child())?;
-        let mut guard = program(GUARD);
-        guard.args(&guarded.command).stdin(Stdio::from(OwnedFd::from(theirs)));
+        let cgroup = Cgroup::create();
+        tracing::info!("{}", protection(&cgroup));
+        let cgroup = cgroup.ok();
+        let mut reaper = reaper();
+        reaper.arg(Cgroup::argument(cgroup.as_ref())).args(&guarded.command);
+        reaper.stdin(Stdio::from(OwnedFd::from(theirs)));
         // The command inherits this environment: of the store, only what its user has put there.
         let settings = std::env::vars_os().map(|(name, _)| name).filter(|name| is_ours(name));
         for name in settings {
-            guard.env_remove(name);
+            reaper.env_remove(name);
         }
-        guard.envs(guarded.store.iter().map(|(name, value)| (name, value)));
-        guard.env("TENURE_KEY", &guarded.key).env("TENURE_NAME", &guarded.name);
+        reaper.envs(guarded.store.iter().map(|(name, value)| (name, value)));
+        reaper.env("TENURE_KEY", &guarded.key).env("TENURE_NAME", &guarded.name);
         // Signals to this process's group are this process's to forward.
-        let child = guard.process_group(0).spawn()?;
+        let child = reaper.process_group(0).spawn()?;
         send_input(&ours)?;
         Ok(Self {
-            process: Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?),
+            reaper: Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?),
+            cgroup,
             socket: UnixStream::from_std(ours)?,
             children,
             received: Vec::new(),
@@ -108,7 +116,7 @@ impl Guard {
                 // An error is the socket's end, and so the guard's.
                 _ = self.socket.readable() => {}
             }
-            self.is_dead = has_ended(self.process);
+            self.is_dead = has_ended(self.reaper);
         }
     }
 
@@ -144,8 +152,8 @@ impl Guard {
 
     /// Kills the guard and everything that it has started, and waits until nothing of it is left.
     ///
-    /// Once the guard is dead, its children are this process's, those that have left the group too.
-    /// So no other guard may be there: it would be killed too.
+    /// Once guard and reaper are dead, their children are this process's, those that have left the
+    /// group too. So no other guard may be there: it would be killed too.
     pub(super) async fn destroy(&mut self) {
         // What it has said may be that its group is another one's by now.
         self.read();
@@ -156,9 +164,20 @@ impl Guard {
         if let Some(group) = self.group.take() {
             let _ = kill_group(group);
         }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        // What a dead guard has left is its reaper's to kill, which does so also if this process is
+        // killed now. So a reaper has some milliseconds for that before it is killed itself.
+        let mut turns_of_reaper = if self.is_dead { TURNS_OF_REAPER } else { 0 };
         let mut pause = Duration::from_millis(1);
         let mut waited = Duration::ZERO;
-        while !sweep() {
+        loop {
+            let is_empty = if turns_of_reaper > 0 { reap_all() } else { sweep() };
+            if is_empty {
+                return;
+            }
+            turns_of_reaper = turns_of_reaper.saturating_sub(1);
             tokio::time::sleep(pause).await;
             waited += pause;
             pause = (pause * 2).min(Duration::from_millis(50));
@@ -173,6 +192,8 @@ impl Guard {
     }
 }
 
+/// Looks whether a reaper has ended: they take 15 ms.
+const TURNS_OF_REAPER: u32 = 4;
 /// Between two complaints.
 const LONG: Duration = Duration::from_secs(10);
 
@@ -182,13 +203,13 @@ fn is_ours(name: &OsStr) -> bool {
         || notify::VARIABLES.iter().any(|one| name == *one)
 }
 
-fn has_ended(guard: Pid) -> bool {
+fn has_ended(reaper: Pid) -> bool {
     // In a container, orphans of all kinds become children of the first process. Elsewhere, other
-    // children than the guard are those of libraries, which wait for them.
+    // children than the reaper are those of libraries, which wait for them.
     if getpid().as_raw() == 1 {
-        reap_orphans(Some(guard));
+        reap_orphans(Some(reaper));
     }
-    match waitid(Id::Pid(guard), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
+    match waitid(Id::Pid(reaper), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
         Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => false,
         Ok(_) | Err(_) => true,
     }

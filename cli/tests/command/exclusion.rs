@@ -79,7 +79,7 @@ fn hand_over_by_sigterm(election: &Election) {
         let leader = election.journal.next_after(token);
         token = leader.token;
         let guard = super::hosts::parent(leader.process).unwrap();
-        let supervisor = super::hosts::parent(guard).unwrap();
+        let supervisor = super::hosts::supervisor(guard).unwrap();
         let index = hosts.iter().position(|host| host.id() == supervisor).unwrap();
         let mut host = hosts.remove(index);
         host.signal(Signal::SIGTERM);
@@ -115,7 +115,7 @@ fn redis_waits_for_a_slow_end() {
         token = leader.token;
         election.journal.begun("detached", token);
         let guard = super::hosts::parent(leader.process).unwrap();
-        let supervisor = super::hosts::parent(guard).unwrap();
+        let supervisor = super::hosts::supervisor(guard).unwrap();
         let index = hosts.iter().position(|host| host.id() == supervisor).unwrap();
         let mut host = hosts.remove(index);
         host.signal(Signal::SIGTERM);

@@ -139,6 +139,11 @@ pub(crate) fn parent(process: i32) -> Option<i32> {
     stat(process)?[1].parse().ok()
 }
 
+/// The process of `tenure run` that has that guard, which is the parent of its command.
+pub(crate) fn supervisor(guard: i32) -> Option<i32> {
+    parent(parent(guard)?)
+}
+
 /// The words of a process's line in `/proc`, from its state on.
 fn stat(process: i32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

@@ -1,6 +1,6 @@
 //! What the commands of several hosts have written, and what must hold of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -99,18 +99,30 @@ impl Journal {
     /// What was alive when the command of a later tenure began, or wrote afterwards: roles, and how
     /// often.
     pub(crate) fn overlaps(&self) -> BTreeMap<String, usize> {
+        self.overlaps_without(&BTreeSet::new())
+    }
+
+    /// The same, without processes of these tenures.
+    pub(crate) fn overlaps_without(&self, excused: &BTreeSet<u64>) -> BTreeMap<String, usize> {
         let lines = self.lines();
         let mut found = BTreeMap::new();
+        let is_excused = |process: &str| {
+            let begins = |line: &&Line| line.what == "begin" && line.process.to_string() == process;
+            lines.iter().find(begins).is_some_and(|line| excused.contains(&line.token))
+        };
         for line in &lines {
-            if let Some(beside) = line.what.strip_prefix("beside ") {
-                *found.entry(beside.split(' ').next().unwrap().to_owned()).or_default() += 1;
+            if let Some((role, process)) =
+                line.what.strip_prefix("beside ").and_then(|beside| beside.split_once(' '))
+                && !is_excused(process)
+            {
+                *found.entry(role.to_owned()).or_default() += 1;
             }
         }
         let mut began: BTreeMap<u64, u64> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.what == "begin" && line.role == "main") {
             began.insert(line.token, line.at);
         }
-        for line in &lines {
+        for line in lines.iter().filter(|line| !excused.contains(&line.token)) {
             let mut later = began.range(line.token + 1..);
             if later.any(|(_, at)| *at <= line.at) {
                 *found.entry(line.role.clone()).or_default() += 1;
@@ -150,4 +162,5 @@ fn overlaps_are_found() {
         judge("1 main 7 10 0 begin\n3 main 8 11 0 beside main 10\n4 main 8 11 0 begin\n"),
         of("main")
     );
+    assert_eq!(journal.overlaps_without(&BTreeSet::from([7])), BTreeMap::new());
 }
