@@ -37,9 +37,27 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text:?} must be at most 1000h"))
 }
 
+/// A lead that is kept after its command has ended: for a part of the time to the next run.
+pub(crate) fn hold(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(24 * 3_600);
+    let time = duration(text)?;
+    if time.is_zero() || time > most {
+        return Err(format!("{text:?} must be more than 0 and at most 24h"));
+    }
+    Ok(time)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hold_has_bounds() {
+        assert_eq!(hold("24h"), Ok(Duration::from_secs(86_400)));
+        for refused in ["0", "0ms", "25h", "1001h", "soon"] {
+            assert!(hold(refused).is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn durations_have_units() {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -96,6 +97,8 @@ struct Ends {
     /// The work that has to end before the lease is handed back.
     work: TaskTracker,
     drain_moved: Notify,
+    /// The end of the hold, in nanoseconds of the candidate's clock; zero without one.
+    held_until: AtomicU64,
 }
 
 impl Tenure {
@@ -276,6 +279,56 @@ impl Tenure {
             driver.watch(self.0.token, work);
         }
         watchdog
+    }
+
+    /// Keeps the lead until that long after this call, so that no other candidate begins the same
+    /// work meanwhile: a short job at a set time, which several processes start by clocks that
+    /// differ. Completes when that time is over, or the tenure has ended; the hold counts whether
+    /// or not this future is polled. A second hold only lengthens the first.
+    ///
+    /// Until then, the candidate does not [hand over](crate::Candidate::hand_over), whoever is
+    /// wished for. If the tenure ends all the same, by [`resign`](crate::Candidate::resign),
+    /// [`stop`](crate::Candidate::stop), the loss of its work or of the last handle, its lease is
+    /// not given back: another candidate has to watch it for the TTL first.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tenure::{Candidate, store::Memory};
+    ///
+    /// # async fn send_newsletter() {}
+    /// let candidate = Candidate::builder(Memory::new(), "newsletter").start()?;
+    /// candidate.first_attempt().await?;
+    /// let sending = candidate.run_if_leader(async |tenure| {
+    ///     let held = tenure.hold(Duration::from_millis(200)); // of a slot of a second
+    ///     send_newsletter().await;
+    ///     held.await;
+    /// });
+    /// sending.await;
+    /// candidate.stop().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **Not guaranteed**: that no other candidate leads within that time. If the process ends, or
+    /// can't renew its lease, only the rest of the lease keeps others out.
+    pub fn hold(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let (tenure, until) = (self.clone(), self.0.runtime.now() + time);
+        self.ends().held_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
+        async move {
+            tokio::select! {
+                biased;
+                () = tenure.ended() => {}
+                () = tenure.0.runtime.sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// The end of its [hold](Self::hold), if it ever had one.
+    pub(crate) fn held_until(&self) -> Option<Instant> {
+        let nanos = self.0.ends.get()?.held_until.load(Ordering::Acquire);
+        (nanos > 0).then(|| Instant::from_nanos(nanos))
     }
 
     /// Begins a write to a resource that compares tokens, for the [log](crate::trace) of this

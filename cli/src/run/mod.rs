@@ -13,8 +13,9 @@ mod work;
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use nix::sys::prctl::set_child_subreaper;
-use tenure::store::Store;
+use tenure::store::{Incumbent, Store};
 use tenure::{Candidate, FirstAttempt, Role, StoreHealth, Tenure};
 use tokio::signal::unix::SignalKind;
 
@@ -51,7 +52,8 @@ pub(crate) async fn run(options: &Run) -> Result<Ended, Failure> {
         None => builder.config(limits.with_time_for(stop_grace, &chosen)?),
     };
     let terminal = Terminal::new().map_err(Failure::system)?;
-    // What a guard that dies has left becomes a child of this process, so that it can be found.
+    // What guard and reaper leave if they die becomes a child of this process, so that it can be
+    // found.
     set_child_subreaper(true).map_err(Failure::system)?;
     let signals = Signals::new().map_err(Failure::system)?;
     let candidate = builder.start()?;
@@ -70,6 +72,8 @@ pub(crate) async fn run(options: &Run) -> Result<Ended, Failure> {
         terminal,
         limits,
         stop_grace,
+        hold: options.hold,
+        held: None,
         once: options.once,
         not_leading: options.conflict_exit_code,
         had_terminal: false,
@@ -103,6 +107,8 @@ fn no_guard(error: &std::io::Error) -> Failure {
 }
 
 const GUARD_ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// Between two looks at who leads.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// How many guards may die while there is nothing to guard.
 const DEATHS_MOST: u32 = 100;
 
@@ -133,6 +139,10 @@ struct Supervisor {
     terminal: Terminal,
     limits: Limits,
     stop_grace: Duration,
+    /// How long after its begin a command keeps the lead.
+    hold: Option<Duration>,
+    /// Of the last command that was started. Ends with its tenure, too.
+    held: Option<BoxFuture<'static, ()>>,
     once: bool,
     /// The status if another candidate leads.
     not_leading: u8,
@@ -184,7 +194,7 @@ impl Supervisor {
                     let whom = if by_terminal { Whom::Group } else { Whom::This };
                     return Ok(Ended::Interrupted(whom));
                 }
-                End::Itself(ending) => return Ok(Ended::With(ending.exit_code())),
+                End::Itself(ending) => return Ok(self.keep_lead(ending.exit_code()).await),
                 End::Lost | End::HandedOver if self.once => return Ok(Ended::With(LOST)),
                 End::Lost | End::HandedOver => {
                     if let Some(signal) = self.asked_to_end {
@@ -213,6 +223,30 @@ impl Supervisor {
         }
     }
 
+    /// Keeps the lead for the rest of the hold, unless a signal has ended the command or asks this
+    /// process to end. The lease is not given back then.
+    async fn keep_lead(&mut self, status: u8) -> Ended {
+        let held = self.held.take().filter(|_| self.asked_to_end.is_none());
+        let Some(mut held) = held.filter(|_| !signals::have_ended(status)) else {
+            return Ended::With(status);
+        };
+        tracing::info!("the command has ended; the lead is kept until the hold is over");
+        loop {
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => {
+                    if signal == SignalKind::interrupt() {
+                        return ended_by(signal);
+                    }
+                    if self.signals.asks_to_end(signal) {
+                        return Ended::With(status);
+                    }
+                }
+                () = &mut held => return Ended::With(status),
+            }
+        }
+    }
+
     async fn wait_for_lead(&mut self, patience: Patience) -> Result<Waited, Failure> {
         let candidate = self.candidate.clone();
         let mut leading = std::pin::pin!(first_lead(&candidate, patience));
@@ -223,6 +257,7 @@ impl Supervisor {
                 signal = self.signals.next() => if self.signals.asks_to_end(signal) {
                     return Ok(Waited::Signal(signal));
                 },
+                () = self.terminal.next_stop() => Terminal::stop(),
                 // Only its end is expected: it has nothing to guard.
                 message = self.guard.next() => if message == FromGuard::Died {
                     deaths += 1;
@@ -300,6 +335,12 @@ async fn first_lead(candidate: &Candidate, patience: Patience) -> Waited {
         },
         Patience::OneAttempt => match candidate.first_attempt().await {
             Ok(FirstAttempt::Leading(tenure)) => Waited::Leading(tenure),
+            // Nobody renews this lease, and it was not given back.
+            Ok(FirstAttempt::Following(last)) if last.renewed_ago > last.ttl => tokio::select! {
+                biased;
+                waited = leading => waited,
+                another = another_leads(candidate, &last) => another,
+            },
             Ok(FirstAttempt::Following(leader)) => {
                 Waited::NotLeading(Failure::not_leading(format!("{} leads", leader.name)))
             }
@@ -314,6 +355,23 @@ async fn first_lead(candidate: &Candidate, patience: Patience) -> Waited {
             Ok(other) => Waited::NotLeading(Failure::not_leading(format!("{other:?}"))),
             Err(_) => gone(),
         },
+    }
+}
+
+/// Ends once another candidate leads than the last one, or that one seems to lead on.
+async fn another_leads(candidate: &Candidate, last: &Incumbent) -> Waited {
+    let until = tokio::time::Instant::now() + last.ttl * 3;
+    loop {
+        let role = candidate.health().role;
+        let leader = match &role {
+            Role::Following { incumbent, .. } if incumbent.token != last.token => incumbent,
+            _ if tokio::time::Instant::now() > until => last,
+            _ => {
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+                continue;
+            }
+        };
+        return Waited::NotLeading(Failure::not_leading(format!("{} leads", leader.name)));
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::duration::duration;
+use crate::duration::{duration, hold};
 use crate::exit::NOT_LEADING;
 use crate::place::At;
 
@@ -30,11 +30,21 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) wait: Option<Duration>,
     /// Do not wait for the lead: end if another host has it.
+    ///
+    /// A lease that was not given back, and that nobody renews any more, is watched for its TTL.
     #[arg(long = "try", conflicts_with = "wait")]
     pub(crate) only_try: bool,
     /// The status if another host leads, with --try and --wait.
     #[arg(short = 'E', long, value_name = "STATUS", default_value_t = NOT_LEADING)]
     pub(crate) conflict_exit_code: u8,
+    /// Keep the lead until so long after the command's begin, such as 5m; at most 24h [default:
+    /// until its end].
+    ///
+    /// For a short command that several hosts start at a set time, each by its own clock: a host
+    /// that comes later finds another one leading. SIGTERM ends it sooner. The lease is not given
+    /// back then, and ends by itself.
+    #[arg(long, value_name = "DURATION", value_parser = hold)]
+    pub(crate) hold: Option<Duration>,
     /// How long the command may take to end after SIGTERM, before it is killed [default: 10s, or
     /// what TENURE_DRAIN_BOUND or TENURE_LONGEST_STOP leaves].
     ///

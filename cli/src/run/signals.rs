@@ -4,12 +4,15 @@ use std::fs::{self, File};
 use std::io;
 
 use futures_util::future::select_all;
+use nix::sys::signal::Signal::SIGTTIN;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::exit::SIGNALLED;
 use crate::guard::CONT;
 
 /// SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCONT, except those that this process
 /// was started to ignore, as by `nohup`: the command ignores them too.
+#[derive(Debug)]
 pub(crate) struct Signals {
     listened: Vec<(SignalKind, Signal)>,
     has_terminal: bool,
@@ -17,8 +20,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
-        let ignored = ignored();
-        let kinds = [
+        Self::of(&[
             SignalKind::hangup(),
             SignalKind::interrupt(),
             SignalKind::quit(),
@@ -26,9 +28,16 @@ impl Signals {
             SignalKind::user_defined1(),
             SignalKind::user_defined2(),
             SignalKind::from_raw(CONT),
-        ];
-        let listened = kinds.into_iter().filter(|kind| ignored & bit(kind.as_raw_value()) == 0);
-        let signals: io::Result<_> = listened.map(|kind| Ok((kind, signal(kind)?))).collect();
+        ])
+    }
+
+    /// These, except those that this process was started to ignore. SIGTTIN is listened to anyway,
+    /// and so not ignored by the command: in `$(..)`, shells have it ignored, and then a command
+    /// that reads the terminal would not be stopped, and so not get it.
+    pub(super) fn of(kinds: &[SignalKind]) -> io::Result<Self> {
+        let ignored = ignored() & !bit(SIGTTIN as i32);
+        let listened = kinds.iter().filter(|kind| ignored & bit(kind.as_raw_value()) == 0);
+        let signals: io::Result<_> = listened.map(|&kind| Ok((kind, signal(kind)?))).collect();
         Ok(Self { listened: signals?, has_terminal: File::open("/dev/tty").is_ok() })
     }
 
@@ -66,6 +75,17 @@ impl Signals {
         let by_persons = [SignalKind::interrupt(), SignalKind::quit()];
         while !by_persons.contains(&self.next().await) {}
     }
+}
+
+/// Whether a command with that status was ended by a signal that asks it to end, as shells show it.
+pub(super) fn have_ended(status: u8) -> bool {
+    let asking = [
+        SignalKind::hangup(),
+        SignalKind::interrupt(),
+        SignalKind::quit(),
+        SignalKind::terminate(),
+    ];
+    asking.iter().any(|signal| i32::from(SIGNALLED) + signal.as_raw_value() == i32::from(status))
 }
 
 fn bit(signal: i32) -> u64 {

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
+use nix::sys::signal::Signal::SIGTSTP;
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::{Event, StepDownReason, Tenure};
 use tokio::signal::unix::SignalKind;
 
 use super::Supervisor;
 use super::link::FromGuard;
+use super::terminal::Terminal;
 use crate::guard::{CONT, Ending, Order, Report, TERM};
 
 /// How the command has ended. Nothing of it is left.
@@ -56,6 +58,8 @@ impl Supervisor {
                     self.guard.order(Order::Until(until));
                 } else if !over {
                     progress.started = true;
+                    // First: from the order on, the command may have begun.
+                    self.held = self.hold.map(|time| tenure.hold(time).boxed());
                     let foreground = self.terminal.give();
                     let token = tenure.token().get();
                     self.guard.order(Order::Start { token, until, foreground });
@@ -74,6 +78,12 @@ impl Supervisor {
                         tracing::warn!("the guard has died, so the command is ended");
                         return None;
                     }
+                },
+                () = self.terminal.next_stop() => if progress.started {
+                    // Once the command is stopped by it, so is this process.
+                    self.guard.order(Order::Signal(SIGTSTP as i32));
+                } else {
+                    Terminal::stop();
                 },
                 signal = self.signals.next() => {
                     // Any other signal than SIGTERM is the command's, if it runs: by its end, this
@@ -129,7 +139,7 @@ impl Supervisor {
             // The next renewal starts it.
             Report::Late => progress.started = false,
             Report::Failed(error) => return Some(End::Failed(error)),
-            Report::Started(_) => {}
+            Report::Started(group) => self.terminal.has_started(group),
             Report::Ending => progress.lost = true,
             // Once this process is continued, the signal for that continues the command.
             Report::Stopped(signal) => {

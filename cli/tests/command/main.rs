@@ -6,6 +6,7 @@ mod containers;
 mod deaths;
 mod doctor;
 mod exclusion;
+mod hold;
 mod hosts;
 mod http;
 mod install;

@@ -17,12 +17,13 @@ const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure run nightly -- ./job", 0, "job of nightly"),
     ("TENURE_STORE=redis://10.0.0.7:6379 tenure run nightly -- ./job", 0, "job of nightly"),
     ("tenure run nightly --store-file store.url -- ./job", 0, "job of nightly"),
-    ("tenure run nightly --try -- ./job", 0, "job of nightly"),
+    ("tenure run nightly --try --hold 5m -- ./job", 0, "job of nightly"),
     ("tenure run nightly --wait 30s -- ./job", 0, "job of nightly"),
     ("tenure run nightly --once -- ./job", 0, "job of nightly"),
     ("tenure run nightly --stop-grace 1m -- ./job", 0, "job of nightly"),
     ("tenure run nightly --name web-1 --verbose -- ./job", 0, "elected"),
     ("tenure run nightly -- sh -c './fetch && ./job'", 0, "fetched\njob of nightly"),
+    ("tenure run nightly -- sh -c './job; test $? = 0'", 0, "job of nightly"),
     ("tenure migrate --store postgres://owner@db1/app --grant app", 0, "TO \"app\""),
     ("tenure purge --older-than 30d --watch 1m", 0, "0 records deleted"),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", 0, ""),
@@ -39,7 +40,7 @@ const WHILE_LEADING: &[(&str, i32, &str)] = &[
     ("timeout 5 tenure status nightly --watch", 124, "nightly: web-1 leads since "),
     ("tenure status --all", 1, "nightly: web-1 leads since "),
     ("tenure handover nightly --to web-2", 0, ""),
-    ("tenure run nightly --try -- ./job", 75, "web-2 leads"),
+    ("tenure run nightly --try --hold 5m -- ./job", 75, "web-2 leads"),
     ("tenure run nightly --try -E 0 -- ./job", 0, "web-2 leads"),
 ];
 
@@ -81,8 +82,8 @@ fn sandbox() -> Place {
 
 /// As in a shell in that folder, with the server of the test.
 fn run(place: &Place, redis: &RedisServer, command: &str) -> Output {
-    let text =
-        command.replace("redis://10.0.0.7:6379", &redis.url()).replace("--watch 1m", "--watch 1s");
+    let text = command.replace("redis://10.0.0.7:6379", &redis.url());
+    let text = text.replace("--watch 1m", "--watch 1s").replace("--hold 5m", "--hold 1s");
     place.shell(&text).env("XDG_STATE_HOME", place.file("state")).output().unwrap()
 }
 

@@ -27,6 +27,8 @@ fn the_status_is_that_of_the_command() {
         assert_eq!(shell(&place, script).status.code(), Some(status), "{script}");
     }
     assert_eq!(place.status(&["run", "job", "--once", "--", "false"]), 1);
+    // Told from that of `tenure`, as on the page.
+    assert_eq!(shell(&place, "sh -c 'exit 75'; test $? = 0").status.code(), Some(1));
     // A shell around it ends its loop only for that.
     assert_eq!(shell(&place, "kill -INT $$").status.signal(), Some(2));
     assert_eq!(shell(&place, "exit 130").status.code(), Some(130));
@@ -44,6 +46,8 @@ fn usage_is_refused_by_name() {
         &["run", "--", "true"],
         &["run", "job", "--wait", "soon", "--", "true"],
         &["run", "job", "--try", "--wait", "1s", "--", "true"],
+        &["run", "job", "--hold", "0", "--", "true"],
+        &["run", "job", "--hold", "25h", "--", "true"],
         &["run", "job", "--store", "mysql://host", "--", "true"],
         &["run", "", "--", "true"],
         &["run", "job", "--store-file", "/no/such/file", "--", "true"],
@@ -363,6 +367,28 @@ fn nothing_outlives_the_command() {
     for process in fs::read_to_string(&file).unwrap().lines() {
         assert!(!super::hosts::lives(process.parse().unwrap()), "{process}");
     }
+}
+
+/// Where this user may make one, and what it is in says so.
+#[test]
+fn the_command_has_a_control_group() {
+    let place = Place::new();
+    let doctor = text(&place.output(&["doctor"]).stdout);
+    if doctor.contains("they have no control group of their own: ") {
+        eprintln!("NOT CHECKED: {doctor}");
+        return;
+    }
+    assert!(doctor.contains("and by a control group of their own"), "{doctor}");
+    let script = "cat /proc/self/cgroup /proc/self/mountinfo";
+    let output = place.output(&["run", "job", "--verbose", "--", "sh", "-c", script]);
+    assert!(text(&output.stderr).contains("and by a control group of their own"));
+    let output = text(&output.stdout);
+    let group = output.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
+    assert!(group.contains("/job-"), "{group}");
+    let mount = output.lines().find(|line| line.contains(" - cgroup2 ")).unwrap();
+    let words: Vec<&str> = mount.split(' ').collect();
+    let group = format!("{}/{}", words[4], group.trim_start_matches(words[3]));
+    assert!(!std::path::Path::new(&group).exists(), "{group} is left");
 }
 
 #[test]

@@ -28,6 +28,12 @@ pub enum HandOverError {
         /// The TTL: a waiting candidate looks for a wish several times within it.
         within: Duration,
     },
+    /// The tenure is [held](crate::Tenure::hold) for longer than candidates are waited for.
+    #[error("the lead is held for {remaining:?} more: hand over then")]
+    Held {
+        /// How much longer.
+        remaining: Duration,
+    },
     /// The tenure ended before it was handed over.
     #[error("the tenure ended before it was handed over: {reason}")]
     Ended {
@@ -77,7 +83,13 @@ impl Candidate {
         let Some(tenure) = self.tenure() else { return Err(HandOverError::NotLeading) };
         let (shared, token) = (self.shared(), tenure.token());
         let within = shared.settings.chosen.ttl;
-        let until = shared.runtime.now() + within;
+        let now = shared.runtime.now();
+        let until = now + within;
+        if let Some(remaining) = tenure.held_until().map(|held| held.since(now))
+            && remaining > within
+        {
+            return Err(HandOverError::Held { remaining });
+        }
         shared.want(token, Some(wish), until).await?;
         // A driver that is gone renews nothing, and the tenure ends.
         let _ = shared.send(Command::RenewNow { id: shared.id });

@@ -2,6 +2,7 @@
 
 mod describe;
 mod events;
+mod held;
 mod standing;
 mod watched;
 mod work;
@@ -181,6 +182,7 @@ impl Election {
             self.shared.standing.given_back(token);
         }
         self.machine.handle(now, input);
+        let mut unsent = None;
         if let Input::Admitted = input {
             self.renewal = Renewal::WhenDue;
         }
@@ -188,6 +190,10 @@ impl Election {
             match output {
                 Output::Send { id, request, give_up_at } => {
                     if let MachineRequest::Release { token, .. } = request {
+                        if self.runs_out(token, now) {
+                            unsent = Some(id);
+                            continue;
+                        }
                         self.release = Some((id, token));
                     }
                     let request = Request::of_machine(request, || self.shared.profile());
@@ -197,6 +203,12 @@ impl Election {
                 }
                 Output::Event(event) => self.handle_event(world, now, event),
             }
+        }
+        // As if the store had answered; one that fails answers nothing.
+        if let Some(id) = unsent
+            && self.last_error.is_none()
+        {
+            self.step(world, Input::Reply { id, result: Ok(MachineReply::NotHeld) });
         }
         self.give_up_calls(world, now);
         self.describe(world, now);
@@ -293,7 +305,7 @@ impl Election {
                     let error = StoreError::new(StoreErrorKind::UnexpectedReply, detail);
                     self.failed(world, now, name, error);
                 }
-                reply
+                reply.map(|reply| self.unless_held(reply, now))
             }
             Err(error) => {
                 self.failed(world, now, name, error.clone());

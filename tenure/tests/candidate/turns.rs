@@ -1,10 +1,11 @@
-//! Several commands that the driver finds in one turn, in virtual time.
+//! Commands that the driver finds at the same time, in virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
-use tenure::{Candidate, Elections};
+use tenure::{Candidate, Config, Elections};
+use tokio::sync::Mutex;
 use tokio::{join, time};
 
 use super::stuck::Paused;
@@ -60,5 +61,46 @@ async fn a_renewal_of_an_election_that_ends_in_the_same_turn() {
     }
     time::sleep(Duration::from_secs(10)).await;
     assert!(other.is_leader(), "the driver of both still renews");
+    other.stop().await.unwrap();
+}
+
+/// A store that carries out one call after the other.
+#[derive(Clone)]
+struct Serial(Memory, Arc<Mutex<()>>);
+
+impl Store for Serial {
+    fn traits(&self) -> StoreTraits {
+        self.0.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let _turn = self.1.lock().await;
+        time::sleep(Duration::from_millis(10)).await;
+        self.0.call(key, request).await
+    }
+}
+
+/// Their leases take the store ten seconds.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_candidates_that_are_dropped_cost_no_other_lead() {
+    let runtime = Paused::new();
+    let store = Serial(Memory::with_runtime(Arc::<Paused>::clone(&runtime)), Arc::default());
+    let elections = Elections::with_runtime(store, runtime);
+    let start = |key: String, ttl| {
+        let config = Config::builder(ttl).build().unwrap();
+        elections.candidate(key).config(config).start().unwrap()
+    };
+    let other = start("other".to_owned(), Duration::from_millis(1_500));
+    let tenure = other.elected().await.unwrap();
+    let dropped = |number| start(format!("dropped-{number}"), Duration::from_secs(600));
+    let dropped: Vec<_> = (0..1_000).map(dropped).collect();
+    for candidate in &dropped {
+        candidate.elected().await.unwrap();
+    }
+    drop(dropped);
+    for tenth in 0..120 {
+        time::sleep(Duration::from_millis(100)).await;
+        assert!(tenure.is_current(), "after {tenth} tenths of a second");
+    }
     other.stop().await.unwrap();
 }

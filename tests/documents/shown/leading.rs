@@ -2,13 +2,16 @@
 //! docs/stores/etcd.md.
 
 use std::error::Error;
+use std::future::pending;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::Memory;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::{Candidate, Config, Elections, Token};
+use tenure::{Candidate, Config, Elections, Tenure, Token};
+use tokio::sync::Notify;
 
 use super::Outcome;
 
@@ -68,6 +71,57 @@ async fn watched_work(candidate: &Candidate) -> Outcome {
 fn a_bound_on_the_stop_is_accepted() -> Outcome {
     let config = Config::normal().to_builder().longest_stop(Duration::from_secs(8)).build()?;
     assert!(config.explain().longest_stop <= Duration::from_secs(8));
+    Ok(())
+}
+
+static REPORTS: AtomicUsize = AtomicUsize::new(0);
+
+async fn report(_token: Token) {
+    REPORTS.fetch_add(1, Ordering::SeqCst);
+    tokio::task::yield_now().await;
+}
+
+async fn once_in_a_slot(
+    candidate: &Candidate,
+    [wait, hold]: [Duration; 2],
+    shutdown: impl Future<Output = ()>,
+) -> Outcome {
+    let job = async {
+        let _ = tokio::time::timeout(wait, candidate.elected()).await;
+        let work = async |tenure: Tenure| {
+            let slot = tenure.hold(hold); // from here on
+            report(tenure.token()).await;
+            slot.await;
+        };
+        candidate.run_if_leader(work).await // does nothing if another process leads
+    };
+    tokio::select! {
+        _ = job => {}
+        () = shutdown => {}
+    }
+    candidate.stop().await?; // before the end of the hold, the lease is not given back
+    Ok(())
+}
+
+/// By processes that start one after the other, also once the first one has ended.
+#[tokio::test]
+async fn a_report_is_made_once_in_a_slot() -> Outcome {
+    let (store, config) = (Memory::new(), Config::builder(Duration::from_secs(60)).build()?);
+    let start = || Candidate::builder(store.clone(), "nightly").config(config).start();
+    let (leader, ends) = (start()?, Notify::new());
+    let [early, late] = [60_000, 300].map(|wait| [wait, 3_600_000].map(Duration::from_millis));
+    let others = async {
+        leader.elected().await?;
+        while REPORTS.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        once_in_a_slot(&start()?, late, pending()).await?;
+        ends.notify_one();
+        Outcome::Ok(())
+    };
+    tokio::try_join!(once_in_a_slot(&leader, early, ends.notified()), others)?;
+    once_in_a_slot(&start()?, late, pending()).await?;
+    assert_eq!(REPORTS.load(Ordering::SeqCst), 1);
     Ok(())
 }
 

@@ -1,0 +1,106 @@
+//! A tenure that is held: no other candidate leads before the hold is over, however the tenure
+//! ends.
+
+use std::time::{Duration, Instant};
+
+use tenure::store::contract::Wish;
+use tenure::store::{Memory, Request, Store};
+use tenure::{Candidate, Config, FirstAttempt, HandOverError, Tenure};
+
+use super::support::{quick, soon, steady};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Longer than any test: a successor within the test's bound shows a release.
+fn long() -> Config {
+    Config::builder(Duration::from_secs(60)).build().unwrap()
+}
+
+fn start(store: &Memory, name: &str, config: Config) -> Candidate {
+    Candidate::builder(store.clone(), "job").name(name).config(config).start().unwrap()
+}
+
+async fn leads(store: &Memory, config: Config) -> (Candidate, Tenure) {
+    let candidate = start(store, "one", config);
+    let tenure = soon(candidate.elected()).await.unwrap();
+    (candidate, tenure)
+}
+
+/// Another candidate that comes now finds the lease of that tenure.
+async fn is_kept(store: &Memory, tenure: &Tenure) {
+    let other = start(store, "two", long());
+    let FirstAttempt::Following(leader) = soon(other.first_attempt()).await.unwrap() else {
+        panic!("the lease was given back")
+    };
+    assert_eq!(leader.token, tenure.token());
+}
+
+#[tokio::test]
+async fn no_end_gives_a_held_lease_back() {
+    for way in ["stop", "resign", "lost work", "no handle"] {
+        let store = Memory::new();
+        let (candidate, tenure) = leads(&store, long()).await;
+        drop(tenure.hold(HOUR));
+        match way {
+            "stop" => soon(candidate.stop()).await.unwrap(),
+            "resign" => soon(candidate.resign()).await.unwrap(),
+            "lost work" => {
+                let work = candidate.run_while_leader(async |_| std::future::pending::<()>().await);
+                assert!(tokio::time::timeout(Duration::from_millis(50), work).await.is_err());
+            }
+            _ => drop(candidate),
+        }
+        soon(tenure.ended()).await;
+        // Until all that follows from the end has been done.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        is_kept(&store, &tenure).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hold_that_is_over_gives_the_lease_back() {
+    let store = Memory::new();
+    let (candidate, tenure) = leads(&store, long()).await;
+    let (time, begun) = (Duration::from_millis(200), Instant::now());
+    let held = tenure.hold(time);
+    drop(tenure.hold(Duration::ZERO));
+    soon(held).await;
+    assert!(begun.elapsed() >= time && tenure.is_current());
+    soon(candidate.stop()).await.unwrap();
+    soon(start(&store, "two", long()).elected()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hold_ends_with_its_tenure() {
+    let store = Memory::new();
+    let (candidate, tenure) = leads(&store, quick()).await;
+    let held = tenure.hold(HOUR);
+    soon(candidate.resign()).await.unwrap();
+    soon(held).await;
+    // It waits for its own lease as any other does.
+    let next = soon(candidate.elected()).await.unwrap();
+    assert!(next.token() > tenure.token());
+}
+
+/// It hands over once the hold is over, if that is still wished for.
+#[tokio::test]
+async fn a_held_lead_is_not_handed_over() {
+    let store = Memory::new();
+    let (candidate, tenure) = leads(&store, steady()).await;
+    let (time, begun) = (Duration::from_secs(2), Instant::now());
+    drop(tenure.hold(time));
+    let other = start(&store, "two", steady());
+    let want = Request::Want { token: tenure.token(), wish: Some(Wish::Anybody) };
+    store.call(candidate.key(), want).await.unwrap();
+    soon(other.elected()).await.unwrap();
+    assert!(begun.elapsed() >= time, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_long_hold_refuses_a_handover() {
+    let store = Memory::new();
+    let (candidate, tenure) = leads(&store, quick()).await;
+    drop(tenure.hold(HOUR));
+    let error = soon(candidate.hand_over(None)).await.unwrap_err();
+    assert!(matches!(error, HandOverError::Held { remaining } if remaining <= HOUR), "{error}");
+}
