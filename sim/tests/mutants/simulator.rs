@@ -1,24 +1,18 @@
 //! The `tenure-sim` command, with a bug in it or without one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use tenure_sim::engines::Engine;
+use tenure_sim::evidence::mutants::Mutated;
 
-pub(crate) struct Simulator {
-    binary: PathBuf,
+pub(crate) enum Simulator {
+    /// The one of this workspace.
+    Sound,
+    Mutated(Mutated),
 }
 
 impl Simulator {
-    pub(crate) fn new(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into() }
-    }
-
-    /// The one of this workspace.
-    pub(crate) fn sound() -> Self {
-        Self::new(env!("CARGO_BIN_EXE_tenure-sim"))
-    }
-
     /// Runs seeds until that property fails. Gives the seed, if it does.
     pub(crate) fn campaign(&self, engine: Engine, property: &str, more: &[&str]) -> Option<u64> {
         let runs = if engine == Engine::Model { "20000" } else { "400" };
@@ -62,6 +56,10 @@ impl Simulator {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(&self.binary).args(arguments).output().unwrap()
+        let mut command = match self {
+            Self::Sound => Command::new(env!("CARGO_BIN_EXE_tenure-sim")),
+            Self::Mutated(mutated) => mutated.command(),
+        };
+        command.args(arguments).output().unwrap()
     }
 }

@@ -1,4 +1,4 @@
-//! Mutants of the sources: each is built, and run until it is caught.
+//! Mutants of the sources: they are built, and each is run until it is caught.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tenure_sim::evidence::mutants::{self, Arena, Diff, Mutant, Row, Sources, Trials, Workshop};
+use tenure_sim::evidence::mutants::{
+    self, Arena, Bug, Diff, Mutant, Row, Sources, Trials, Workshop, WorkshopError,
+};
 
 use crate::args::{Format, JobsArguments, OutputArguments, wrong};
 use crate::error::{CliError, written};
@@ -26,9 +28,10 @@ pub(crate) struct MutantsArguments {
     /// List the mutants, and build none
     #[arg(long, conflicts_with = "patch")]
     list: bool,
-    /// Plant the changes of this unified diff instead, and run until any property fails
+    /// Plant the bug of this unified diff instead, and run until any property fails; may be given
+    /// more than once, for a bug each
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
-    patch: Option<PathBuf>,
+    patch: Vec<PathBuf>,
     /// A folder of the workspace from which mutants are made [default: the current folder]
     #[arg(long, value_name = "DIR")]
     sources: Option<PathBuf>,
@@ -59,36 +62,34 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
     if wanted.is_empty() {
         return Err(wrong("no such mutant has to be caught there: see '--list'".to_owned()).into());
     }
-    let diff = arguments.diff()?;
-    let workshop = arguments.workshop(if diff.is_some() { &[] } else { &wanted })?;
+    let sources = arguments.sources()?;
+    // All patches fit before anything is built.
+    let bugs = arguments.bugs(&wanted, &sources)?;
+    let workshop = arguments.workshop(sources)?;
     let trials = Trials {
         workshop: &workshop,
         jobs: arguments.jobs.threads(),
-        only: arguments.engine,
         bound: Duration::from_secs(arguments.bound),
     };
-    let mut rows = Vec::new();
-    let mut tried = Ok(());
-    if let Some(diff) = diff {
-        tried = trials.of_diff(&diff).map(|row| rows.push(row));
-    } else {
-        for mutant in &wanted {
-            match trials.of(mutant) {
-                Ok(row) => {
-                    eprintln!("{}", summary(&row));
-                    rows.push(row);
-                }
-                Err(error) => {
-                    eprintln!("{error}");
-                    tried = tried.and(Err(error));
-                }
-            }
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    trials.of(&bugs, |tried| match tried {
+        Ok(row) => {
+            eprintln!("{}", summary(&row));
+            rows.push(row);
         }
-    }
+        Err(error) => {
+            eprintln!("{error}");
+            errors.push(error);
+        }
+    });
+    rows.sort_by_key(|row| wanted.iter().position(|mutant| mutant.name == row.mutant));
     // The results of the other mutants are printed although one does not build.
     written(report(&rows, arguments.output.format))?;
-    tried.map_err(|error| CliError::Input(error.into()))?;
-    let is_caught = if arguments.patch.is_some() { Row::is_caught_somehow } else { Row::is_caught };
+    if let Some(error) = errors.into_iter().next() {
+        return Err(CliError::Input(error.into()));
+    }
+    let is_caught =
+        if arguments.patch.is_empty() { Row::is_caught } else { Row::is_caught_somehow };
     Ok(u8::from(!rows.iter().all(is_caught)))
 }
 
@@ -103,26 +104,36 @@ impl MutantsArguments {
         mutants::all().filter(|mutant| is_named(mutant) && shows(mutant)).collect()
     }
 
-    fn diff(&self) -> Result<Option<Diff>, CliError> {
-        let Some(path) = &self.patch else { return Ok(None) };
+    fn sources(&self) -> Result<Sources, CliError> {
+        let around = self.sources.clone().unwrap_or_else(|| PathBuf::from("."));
+        Sources::around(&around).map_err(|error| CliError::Input(error.into()))
+    }
+
+    fn bugs(&self, wanted: &[Mutant], sources: &Sources) -> Result<Vec<Bug>, CliError> {
+        if self.patch.is_empty() {
+            let bugs = wanted.iter().map(|mutant| Bug::of(mutant, sources, self.engine));
+            return bugs.collect::<Result<_, _>>().map_err(misfit);
+        }
         if self.engine == Some(Arena::Real) {
             let why = "'--patch' is not tried on real servers: build the changed sources, and use its 'run'";
             return Err(wrong(why.to_owned()).into());
         }
-        let text = text_of(path)?;
-        Ok(Some(Diff::new(path.display().to_string(), text)))
+        let bugs = self.patch.iter().map(|path| {
+            let diff = Diff::new(path.display().to_string(), text_of(path)?);
+            Bug::of_diff(&diff, sources, self.engine).map_err(misfit)
+        });
+        bugs.collect()
     }
 
-    /// The workshop, after a check that all snippets exist, before anything is built.
-    fn workshop(&self, wanted: &[Mutant]) -> Result<Workshop, CliError> {
-        let around = self.sources.clone().unwrap_or_else(|| PathBuf::from("."));
-        let sources = Sources::around(&around).map_err(|error| CliError::Input(error.into()))?;
-        let wrong = |error: mutants::WorkshopError| CliError::Input(error.into());
-        wanted.iter().try_for_each(|mutant| sources.check(mutant)).map_err(wrong)?;
+    fn workshop(&self, sources: Sources) -> Result<Workshop, CliError> {
         let work = self.work.clone().unwrap_or_else(|| sources.default_work());
         let waits = || eprintln!("waiting for another run that uses {}", work.display());
-        Workshop::open(sources, &work, waits).map_err(wrong)
+        Workshop::open(sources, &work, waits).map_err(misfit)
     }
+}
+
+fn misfit(error: WorkshopError) -> CliError {
+    CliError::Input(error.into())
 }
 
 fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
@@ -139,9 +150,6 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
         }
         Format::Json => {
             let each = |mutant: &Mutant| {
-                let edits = mutant.edits.iter();
-                let edits =
-                    edits.map(|one| json!({ "file": one.file, "from": one.from, "to": one.to }));
                 let guards =
                     |arena| mutant.chase_in(arena).map(|chase| chase.guards).unwrap_or_default();
                 json!({
@@ -153,7 +161,7 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
                     "caught by the audit by": guards(Arena::Audit),
                     "on real servers": mutant.chase_in(Arena::Real).and_then(|chase| chase.store),
                     "caught there by": guards(Arena::Real),
-                    "edits": edits.collect::<Vec<_>>(),
+                    "patch": mutant.patch(),
                 })
             };
             let all: Vec<_> = mutants.iter().map(each).collect();

@@ -1,11 +1,11 @@
-//! A user's own changes of the sources, as a unified diff.
+//! Changes of the sources, as a unified diff.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchSet};
 
-use super::{Sources, WorkshopError};
+use super::{Plant, Sources, WorkshopError};
 
 /// A unified diff against the root of the workspace, as `git diff` and `diff -u` write them.
 #[derive(Clone, Debug)]
@@ -69,11 +69,11 @@ impl Diff {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// The changed files with their new contents.
-    pub(super) fn applied(
-        &self,
-        sources: &Sources,
-    ) -> Result<BTreeMap<String, String>, WorkshopError> {
+    /// The bug that it plants.
+    ///
+    /// # Errors
+    /// If it does not fit the sources.
+    pub fn applied(&self, sources: &Sources) -> Result<Plant, WorkshopError> {
         let mut texts = BTreeMap::new();
         for file in PatchSet::parse(&self.text, ParseOptions::unidiff()) {
             let file = file.map_err(|why| self.syntax(&why))?;
@@ -85,7 +85,7 @@ impl Diff {
         if texts.is_empty() {
             return Err(DiffError::Empty { name: self.name.clone() }.into());
         }
-        Ok(texts)
+        Plant::new(&self.name, texts, sources)
     }
 
     /// The file that is changed, from the root; git puts a letter before it.
@@ -135,11 +135,15 @@ fn number(words: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use diffy::Line;
+
     use super::*;
+    use crate::evidence::mutants;
 
     fn applied(text: &str) -> Result<BTreeMap<String, String>, String> {
         let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
-        Diff::new("my.patch", text).applied(&sources).map_err(|error| error.to_string())
+        let plant = Diff::new("my.patch", text).applied(&sources);
+        plant.map(|plant| plant.texts).map_err(|error| error.to_string())
     }
 
     const NEAR: &str = " //! One candidate in one election.\n-\n+//! More.\n mod admission;\n";
@@ -174,6 +178,28 @@ mod tests {
         ] {
             let error = applied(text).unwrap_err();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// One that fits elsewhere too would be planted there some day, without a word.
+    #[test]
+    fn each_hunk_of_a_mutant_fits_in_one_place() {
+        let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
+        for mutant in mutants::all() {
+            mutant.plant(&sources).unwrap();
+            let diff = Diff::new(mutant.name, sources.read(&mutant.patch()).unwrap());
+            for file in PatchSet::parse(&diff.text, ParseOptions::unidiff()) {
+                let file = file.unwrap();
+                let text = sources.read(&diff.path(&file).unwrap()).unwrap();
+                for hunk in file.patch().as_text().unwrap().hunks() {
+                    let old = hunk.lines().iter().filter_map(|line| match line {
+                        Line::Context(line) | Line::Delete(line) => Some(*line),
+                        Line::Insert(_) => None,
+                    });
+                    let old: String = old.collect();
+                    assert_eq!(text.matches(&old).count(), 1, "{mutant}:\n{old}");
+                }
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Mutants: wrong edits of the sources, one at a time, which the properties must catch.
 //!
 //! A campaign that finds nothing proves little if it could find nothing. A mutant is a bug that was
-//! made before, in some library or in a draft of this one, or could be made: exact snippets of the
-//! sources and their replacements. The sources are copied, the snippets replaced, the simulator
-//! built from the copy, and seeds are run until every property that guards against the bug has
+//! made before, in some library or in a draft of this one, or could be made: a patch of the
+//! sources. The sources are copied, the simulator is built from the copy with all mutants that can
+//! share a build, and seeds are run with each until every property that guards against it has
 //! failed.
 //!
-//! Guaranteed: a snippet that is not in its file exactly once is an error, and so is a mutant
-//! that can't be built; the sources themselves are only read.
+//! Guaranteed: a patch that does not fit is an error, and so is a mutant that can't be built; the
+//! sources themselves are only read.
 //!
 //! Not guaranteed: that the properties catch every wrong edit. They catch those of the list, and
 //! [`Diff`] plants others.
@@ -15,6 +15,7 @@
 mod catalogue;
 mod diff;
 mod hunt;
+mod joined;
 #[cfg(feature = "overload")]
 pub mod overloaded;
 mod sources;
@@ -32,8 +33,9 @@ use crate::judge::sometimes;
 pub use catalogue::ALL;
 pub use diff::{Diff, DiffError};
 pub use hunt::{Ground, Hunt, Seen, Sighting};
+pub use joined::Plant;
 pub use sources::{NoSources, Sources};
-pub use trial::{Caught, Row, Trial, TrialError, Trials};
+pub use trial::{Bug, Caught, Row, Trial, TrialError, Trials};
 pub use workshop::{Mutated, Workshop, WorkshopError};
 
 /// A wrong edit of the sources.
@@ -43,24 +45,11 @@ pub struct Mutant {
     pub name: &'static str,
     /// A description of the bug, in one line.
     pub about: &'static str,
-    /// The edits.
-    pub edits: &'static [Edit],
     /// The engines in which it must be caught.
     pub shows: Shows,
     /// The [guards] that must catch it, in each of these engines. In an audit and on real servers
     /// others may: [`chase_in`](Self::chase_in) names them.
     pub caught_by: &'static [&'static str],
-}
-
-/// A snippet that is in its file exactly once, and its replacement.
-#[derive(Clone, Copy, Debug)]
-pub struct Edit {
-    /// The file, from the root of the workspace.
-    pub file: &'static str,
-    /// The snippet.
-    pub from: &'static str,
-    /// The replacement.
-    pub to: &'static str,
 }
 
 /// The engines in which a mutant must be caught.
@@ -170,6 +159,19 @@ impl Arena {
 }
 
 impl Mutant {
+    /// The file with its edits, a unified diff, from the root of the workspace.
+    pub fn patch(&self) -> String {
+        format!("sim/plants/{}.patch", self.name)
+    }
+
+    /// The bug, planted in these sources.
+    ///
+    /// # Errors
+    /// If there is no patch, or it does not fit.
+    pub fn plant(&self, sources: &Sources) -> Result<Plant, WorkshopError> {
+        Diff::new(self.name, sources.read(&self.patch())?).applied(sources)
+    }
+
     /// What is needed to catch it there; `None` if it need not be caught there.
     pub fn chase_in(&self, arena: Arena) -> Option<Chase> {
         let faults = match (self.shows, arena) {
@@ -248,6 +250,7 @@ pub fn all() -> impl Iterator<Item = Mutant> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::fs;
     use std::path::Path;
 
     use super::*;
@@ -262,81 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn every_snippet_is_in_its_file_once() {
-        let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
-        for mutant in all() {
-            sources.check(&mutant).unwrap();
-        }
-    }
-
-    /// Words of replacements that are not in the changed file: they come from elsewhere.
-    const FROM_ELSEWHERE: [&str; 44] = [
-        "Duration",
-        "FAR_FUTURE",
-        "Instant",
-        "MAX",
-        "PastUse",
-        "Reads",
-        "Renew",
-        "RequestId",
-        "Store",
-        "ZERO",
-        "_",
-        "any",
-        "asked",
-        "awaits",
-        "call",
-        "campaign",
-        "core",
-        "drop",
-        "false",
-        "filter",
-        "find",
-        "forget",
-        "from_nanos",
-        "from_secs",
-        "future",
-        "is_empty",
-        "is_some",
-        "iter",
-        "iter_mut",
-        "last",
-        "matching",
-        "max",
-        "mem",
-        "min",
-        "or",
-        "past",
-        "pending",
-        "record",
-        "sent",
-        "time",
-        "token",
-        "true",
-        "ttl",
-        "wanted",
-    ];
-
-    /// A renamed item leaves a replacement behind that does not build. Nobody would notice before
-    /// all mutants are built.
-    #[test]
-    fn replacements_use_names_that_exist() {
-        let words = |text: &str| -> BTreeSet<String> {
-            let is_of_a_word = |letter: char| letter.is_alphanumeric() || letter == '_';
-            let words = text.split(|letter| !is_of_a_word(letter));
-            let names = words.filter(|word| !word.starts_with(|letter: char| letter.is_numeric()));
-            names.map(ToOwned::to_owned).collect()
-        };
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let mut unknown = BTreeSet::new();
-        for edit in all().flat_map(|mutant| mutant.edits) {
-            let file = words(&std::fs::read_to_string(root.join(edit.file)).unwrap());
-            // Text in quotes is no code.
-            let code = edit.to.split('"').step_by(2).collect::<Vec<_>>().join(" ");
-            unknown.extend(words(&code).difference(&file).cloned());
-        }
-        let known = FROM_ELSEWHERE.map(ToOwned::to_owned).into();
-        assert_eq!(unknown.difference(&known).collect::<Vec<_>>(), [""; 0]);
+    fn each_mutant_has_a_patch_and_each_patch_is_one_of_a_mutant() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plants");
+        let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+        let files: BTreeSet<_> = files.map(|name| name.into_string().unwrap()).collect();
+        let patches: BTreeSet<_> = all().map(|mutant| format!("{mutant}.patch")).collect();
+        assert_eq!(files, patches);
     }
 
     #[test]

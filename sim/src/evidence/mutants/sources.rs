@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Edit, Mutant, WorkshopError};
+use super::WorkshopError;
 
 /// A workspace with the state machine and the simulator.
 #[derive(Clone, Debug)]
@@ -50,39 +50,11 @@ impl Sources {
         self.0.join("target/mutants")
     }
 
-    /// Checks that each snippet of a mutant is in its file exactly once.
-    ///
-    /// # Errors
-    /// If one isn't, or its file can't be read.
-    pub fn check(&self, mutant: &Mutant) -> Result<(), WorkshopError> {
-        mutant.edits.iter().try_for_each(|edit| self.edited(mutant, edit).map(|_| ()))
-    }
-
-    /// The text of a file after one edit.
-    fn edited(&self, mutant: &Mutant, edit: &Edit) -> Result<String, WorkshopError> {
-        replaced(mutant.name, edit, &read(&self.0.join(edit.file))?)
-    }
-
     /// The text of a file.
     pub(super) fn read(&self, file: &str) -> Result<String, WorkshopError> {
-        read(&self.0.join(file))
+        let path = self.0.join(file);
+        fs::read_to_string(&path).map_err(|why| WorkshopError::at(&path, why))
     }
-}
-
-/// A text with its one snippet replaced.
-pub(super) fn replaced(
-    mutant: &'static str,
-    Edit { file, from, to }: &Edit,
-    text: &str,
-) -> Result<String, WorkshopError> {
-    match text.matches(from).count() {
-        1 => Ok(text.replacen(from, to, 1)),
-        count => Err(WorkshopError::Snippet { mutant, file, snippet: from, count }),
-    }
-}
-
-pub(super) fn read(path: &Path) -> Result<String, WorkshopError> {
-    fs::read_to_string(path).map_err(|why| WorkshopError::at(path, why))
 }
 
 /// Makes one folder like another, without hidden files, build artifacts, and the excepted folder.

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arena, Chase, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
+use super::{
+    Arena, Chase, Diff, Mutant, Mutated, Plant, Seen, Sighting, Sources, Workshop, WorkshopError,
+};
 
 /// Any property may catch changes from outside.
 const ANY: Chase = Chase { store: None, faults: "", guards: &[] };
@@ -21,10 +23,18 @@ pub struct Trials<'a> {
     pub workshop: &'a Workshop,
     /// The number of threads that run seeds.
     pub jobs: usize,
-    /// The only engine, if one is named.
-    pub only: Option<Arena>,
     /// The longest duration of a hunt, because a mutant may hang.
     pub bound: Duration,
+}
+
+/// A bug, and where it is tried: on real servers only if they are named.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    plant: Plant,
+    about: String,
+    chases: Vec<(Arena, Chase)>,
+    /// Whether it need be caught in one engine only.
+    once: bool,
 }
 
 /// The result of one mutant.
@@ -35,7 +45,7 @@ pub struct Row {
     pub mutant: String,
     /// A description of the bug.
     pub about: String,
-    /// The duration of its build, in seconds.
+    /// The duration of its build, which other mutants may have shared, in seconds.
     #[serde(rename = "build_s")]
     pub build: f64,
     /// One trial for each engine.
@@ -123,50 +133,86 @@ impl Row {
     }
 }
 
+impl Bug {
+    /// A mutant.
+    ///
+    /// # Errors
+    /// If it does not fit the sources.
+    pub fn of(
+        mutant: &Mutant,
+        sources: &Sources,
+        only: Option<Arena>,
+    ) -> Result<Self, WorkshopError> {
+        let plant = mutant.plant(sources)?;
+        let arenas = mutant.arenas().filter(|arena| arena.is_wanted(only));
+        let chases = arenas.filter_map(|arena| Some((arena, mutant.chase_in(arena)?))).collect();
+        Ok(Self { plant, about: mutant.about.to_owned(), chases, once: false })
+    }
+
+    /// A user's own changes, which any property may catch.
+    ///
+    /// # Errors
+    /// If they do not fit the sources.
+    pub fn of_diff(
+        diff: &Diff,
+        sources: &Sources,
+        only: Option<Arena>,
+    ) -> Result<Self, WorkshopError> {
+        let plant = diff.applied(sources)?;
+        let arenas = Arena::ALL.into_iter().filter(|arena| arena.is_wanted(only));
+        let chases = arenas.map(|arena| (arena, ANY)).collect();
+        Ok(Self { plant, about: "changes from outside".to_owned(), chases, once: true })
+    }
+}
+
 impl Trials<'_> {
-    /// The engines in which a mutant is tried: on real servers only if they are named.
-    fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
-        mutant.arenas().filter(|arena| arena.is_wanted(self.only)).collect()
+    /// Builds all bugs that can share a build at once, then each of the others, and hunts them.
+    /// `each` gets a result as soon as there is one.
+    pub fn of(&self, bugs: &[Bug], mut each: impl FnMut(Result<Row, TrialError>)) {
+        let (together, alone): (Vec<&Bug>, Vec<&Bug>) =
+            bugs.iter().partition(|bug| bug.plant.is_joinable());
+        self.together(&together, &mut each);
+        for bug in alone {
+            self.together(&[bug], &mut each);
+        }
     }
 
-    /// Builds a mutant and hunts it in each engine.
-    ///
-    /// # Errors
-    /// If it can't be built or run.
-    pub fn of(&self, mutant: &Mutant) -> Result<Row, TrialError> {
-        let arenas = self.arenas(mutant);
+    fn together(&self, bugs: &[&Bug], each: &mut dyn FnMut(Result<Row, TrialError>)) {
+        if bugs.is_empty() {
+            return;
+        }
+        let chases = bugs.iter().flat_map(|bug| &bug.chases);
+        let arenas: Vec<_> = chases.map(|(arena, _)| *arena).collect();
+        let plants: Vec<_> = bugs.iter().map(|bug| &bug.plant).collect();
         let began = Instant::now();
-        let mutated = self.workshop.planted(mutant, &arenas)?;
-        let build = began.elapsed().as_secs_f64();
-        let chases = arenas.iter().filter_map(|arena| Some((*arena, mutant.chase_in(*arena)?)));
-        let trials = chases.map(|(arena, chase)| self.hunt(&mutated, mutant.name, arena, chase));
-        let trials = trials.collect::<Result<_, _>>()?;
-        let (name, about) = (mutant.name.to_owned(), mutant.about.to_owned());
-        Ok(Row { mutant: name, about, build, trials })
+        match self.workshop.built(&plants, &arenas) {
+            Ok(mutated) => {
+                let build = began.elapsed().as_secs_f64();
+                for (bug, mutated) in bugs.iter().zip(&mutated) {
+                    each(self.tried(bug, mutated, build));
+                }
+            }
+            // One does not build, or not beside the others.
+            Err(WorkshopError::Build { .. }) if bugs.len() > 1 => {
+                let (some, others) = bugs.split_at(bugs.len() / 2);
+                self.together(some, each);
+                self.together(others, each);
+            }
+            Err(error) => each(Err(error.into())),
+        }
     }
 
-    /// Builds the sources with a user's own changes, and hunts in one engine after the other until
-    /// a property fails.
-    ///
-    /// # Errors
-    /// If the diff does not fit, or the result can't be built or run.
-    pub fn of_diff(&self, diff: &Diff) -> Result<Row, TrialError> {
-        let began = Instant::now();
-        let arenas: Vec<Arena> =
-            Arena::ALL.into_iter().filter(|arena| arena.is_wanted(self.only)).collect();
-        let mutated = self.workshop.patched(diff, &arenas)?;
-        let build = began.elapsed().as_secs_f64();
+    /// Hunts a bug in one engine after the other.
+    fn tried(&self, bug: &Bug, mutated: &Mutated, build: f64) -> Result<Row, TrialError> {
         let mut trials: Vec<Trial> = Vec::new();
-        for arena in arenas {
-            let trial = self.hunt(&mutated, &diff.name, arena, ANY)?;
-            let is_caught = trial.end != Caught::Survived;
-            trials.push(trial);
-            if is_caught {
+        for (arena, chase) in &bug.chases {
+            if bug.once && trials.iter().any(|trial| trial.end != Caught::Survived) {
                 break;
             }
+            trials.push(self.hunt(mutated, bug.plant.name(), *arena, *chase)?);
         }
-        let about = "changes from outside".to_owned();
-        Ok(Row { mutant: diff.name.clone(), about, build, trials })
+        let (mutant, about) = (bug.plant.name().to_owned(), bug.about.clone());
+        Ok(Row { mutant, about, build, trials })
     }
 
     fn hunt(
@@ -179,7 +225,7 @@ impl Trials<'_> {
         let failed = |why| TrialError::Run { binary: mutated.binary.display().to_string(), why };
         let seeds = engine.seeds();
         let began = Instant::now();
-        let mut command = Command::new(&mutated.binary);
+        let mut command = mutated.command();
         command.args(["hunt", "--engine", engine.name(), "--runs", &seeds.to_string()]);
         command.args(["--jobs", &engine.jobs(self.jobs).to_string()]);
         if let Some(store) = store {
@@ -273,6 +319,8 @@ fn last(first: &[Sighting], until: &[&str]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn sighting(seen: Seen) -> Sighting {

@@ -8,8 +8,9 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::sources::{Sources, mirror, read, replaced};
-use super::{Arena, Diff, DiffError, Mutant};
+use super::joined::{CHOSEN, joined};
+use super::sources::{Sources, mirror};
+use super::{Arena, DiffError, Plant};
 
 /// A copy of the sources, held by one run alone.
 #[derive(Debug)]
@@ -27,30 +28,18 @@ pub struct Mutated {
     pub(super) binary: PathBuf,
     /// The file with its output.
     pub(super) output: PathBuf,
+    /// The number of its bug, if its build has several.
+    number: Option<usize>,
 }
 
 /// Why there is no mutated simulator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkshopError {
-    /// A snippet is missing, or not unique.
-    #[error(
-        "mutant {mutant}: {file} contains this snippet {count} times, but should once:\n{snippet}"
-    )]
-    Snippet {
-        /// The mutant.
-        mutant: &'static str,
-        /// The file that should contain the snippet.
-        file: &'static str,
-        /// The snippet.
-        snippet: &'static str,
-        /// The number of times that it does.
-        count: usize,
-    },
     /// The compiler refuses.
     #[error("{what} does not build:\n{output}")]
     Build {
-        /// The name of the mutant.
+        /// The names of the bugs.
         what: String,
         /// The output of cargo.
         output: String,
@@ -101,49 +90,37 @@ impl Workshop {
         Ok(Self { sources, copy, target, _lock: lock })
     }
 
-    /// Builds the simulator with a mutant in it, for those engines.
+    /// Builds one simulator with all of these bugs, of which several must be able to
+    /// [share a build](Plant::is_joinable). Gives one simulator for each bug.
     ///
     /// # Errors
-    /// If a snippet is not in its file exactly once, or the mutant does not build.
-    pub fn planted(&self, mutant: &Mutant, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
-        let files = mutant.edits.iter().map(|edit| edit.file);
-        self.with(files, arenas, mutant.name, || {
-            mutant.edits.iter().try_for_each(|edit| {
-                let path = self.copy.join(edit.file);
-                let text = replaced(mutant.name, edit, &read(&path)?)?;
-                write(&path, &text)
-            })
-        })
-    }
-
-    /// Builds the simulator with a user's own changes in it, for those engines.
-    ///
-    /// # Errors
-    /// If the diff does not fit the sources, or the result does not build.
-    pub fn patched(&self, diff: &Diff, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
-        let texts = diff.applied(&self.sources)?;
-        let files = texts.keys().map(String::as_str);
-        self.with(files, arenas, &diff.name, || {
-            texts.iter().try_for_each(|(file, text)| write(&self.copy.join(file), text))
-        })
-    }
-
-    /// Edits, builds, and undoes the edits, so that the copy is unchanged afterwards.
-    fn with<'a>(
+    /// If one does not build, or not beside the others.
+    pub fn built(
         &self,
-        files: impl Iterator<Item = &'a str>,
+        plants: &[&Plant],
         arenas: &[Arena],
-        what: &str,
-        edit: impl FnOnce() -> Result<(), WorkshopError>,
-    ) -> Result<Mutated, WorkshopError> {
-        let built = edit().and_then(|()| self.build(arenas, what));
-        for file in files {
+    ) -> Result<Vec<Mutated>, WorkshopError> {
+        let texts = match plants {
+            [plant] => plant.texts.clone(),
+            _ => joined(plants, &self.sources)?,
+        };
+        let names: Vec<_> = plants.iter().map(|plant| plant.name()).collect();
+        let written = texts.iter().try_for_each(|(file, text)| write(&self.copy.join(file), text));
+        let built = written.and_then(|()| self.build(arenas, &names.join(", ")));
+        // The copy is unchanged afterwards.
+        for file in texts.keys() {
             write(&self.copy.join(file), &self.sources.read(file)?)?;
         }
-        built
+        built?;
+        let one = |place: usize| Mutated {
+            binary: self.target.join("release/tenure-sim"),
+            output: self.target.join("output"),
+            number: (plants.len() > 1).then_some(place + 1),
+        };
+        Ok((0..plants.len()).map(one).collect())
     }
 
-    fn build(&self, arenas: &[Arena], what: &str) -> Result<Mutated, WorkshopError> {
+    fn build(&self, arenas: &[Arena], what: &str) -> Result<(), WorkshopError> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let has = |arena| arenas.contains(&arena);
         // Without turmoil a build takes half as long; all kinds share their common artifacts.
@@ -172,15 +149,16 @@ impl Workshop {
             let output = String::from_utf8_lossy(&built.stderr).into_owned();
             return Err(WorkshopError::Build { what: what.to_owned(), output });
         }
-        let binary = self.target.join("release/tenure-sim");
-        Ok(Mutated { binary, output: self.target.join("output") })
+        Ok(())
     }
 }
 
 impl Mutated {
     /// The command.
-    pub fn binary(&self) -> &Path {
-        &self.binary
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.envs(self.number.map(|number| (CHOSEN, number.to_string())));
+        command
     }
 }
 
