@@ -114,67 +114,55 @@ fn a_grant_of_a_known_token_is_released() {
     assert_eq!(candidate.claim(now), None);
 }
 
-/// A store that was restored to it may have lost a later tenure, whose token is higher.
-#[test]
-fn a_lost_grant_is_not_taken_late() {
-    let config = Config::normal();
-    let (mut candidate, id) = campaigning(config);
-    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
-    candidate.handle(START, Input::Hint);
-    let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
-        panic!("it may be vacant now")
-    };
-    let own = Record { holder, number, ..record(Token::FIRST.next()) };
-    answer(&mut candidate, now, id, Err(Unknown));
-    let (_, id, _) = next(&mut candidate);
-    let late = now + config.validity();
-    answer(&mut candidate, late, id, Ok(Reply::At(sight(own))));
-    let (_, id, request) = next(&mut candidate);
-    let Request::Acquire(asks) = request else { panic!("it asks at once: {request:?}") };
-    assert!(asks.holder != holder && asks.mark.is_none(), "{asks:?}");
-    answer(&mut candidate, late, id, Ok(Reply::Not(sight(own))));
-    let (_, taken, asks) = watches(&mut candidate, sight(own));
-    assert!(taken >= late + config.ttl(), "{taken:?}");
-    assert!(asks.holder != holder && asks.mark == Some(own.mark()), "{asks:?}");
-}
-
-/// The network may repeat an acquire that was answered, and the store grant it, while its sender is
-/// paused; another candidate leads, and the store is restored to that grant.
-#[test]
-fn a_grant_to_a_late_duplicate_is_not_taken_late() {
-    let config = Config::normal();
-    let (mut candidate, id) = campaigning(config);
-    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
-    candidate.handle(START, Input::Hint);
-    let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
-        panic!("it may be vacant now")
-    };
-    answer(&mut candidate, now, id, Ok(held(Token::FIRST)));
-    let own = Record { holder, number, ..record(Token::FIRST.next()) };
-    let (_, id, request) = next(&mut candidate);
-    assert!(matches!(request, Request::Look { .. }), "{request:?}");
-    let late = now + config.validity();
-    answer(&mut candidate, late, id, Ok(Reply::At(sight(own))));
-    let (_, id, request) = next(&mut candidate);
-    let Request::Acquire(asks) = request else { panic!("it asks at once: {request:?}") };
-    assert!(asks.holder != holder && asks.mark.is_none(), "{asks:?}");
-    answer(&mut candidate, late, id, Ok(Reply::Not(sight(own))));
-    let (_, taken, asks) = watches(&mut candidate, sight(own));
-    assert!(taken >= late + config.ttl(), "{taken:?}");
-    assert!(asks.holder != holder && asks.mark == Some(own.mark()), "{asks:?}");
-}
-
-/// A look may show the grant before the acquire is sent again. Nobody has led under that token.
-#[test]
-fn a_grant_whose_reply_was_lost_is_taken() {
+/// A candidate that was told of a lease and asks for it again: when, its request, and the record of
+/// its grant.
+fn asking_again() -> (Candidate, Instant, RequestId, Record) {
     let (mut candidate, id) = campaigning(Config::normal());
     answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
     candidate.handle(START, Input::Hint);
     let (now, id, Request::Acquire(Acquire { holder, number, .. })) = next(&mut candidate) else {
         panic!("it may be vacant now")
     };
-    let token = Token::FIRST.next();
-    let own = Record { holder, number, ..record(token) };
+    let own = Record { holder, number, ..record(Token::FIRST.next()) };
+    (candidate, now, id, own)
+}
+
+/// That a look shows the grant of such a request, of which its candidate has learnt that much, only
+/// when its claim would be over.
+fn is_not_taken_late(answered: Result<Reply, Unknown>) {
+    let (mut candidate, now, id, own) = asking_again();
+    answer(&mut candidate, now, id, answered);
+    let (_, id, request) = next(&mut candidate);
+    assert!(matches!(request, Request::Look { .. }), "{request:?}");
+    let late = now + candidate.config().validity();
+    answer(&mut candidate, late, id, Ok(Reply::At(sight(own))));
+    let (_, id, request) = next(&mut candidate);
+    let Request::Acquire(asks) = request else { panic!("it asks at once: {request:?}") };
+    assert!(asks.holder != own.holder && asks.mark.is_none(), "{asks:?}");
+    answer(&mut candidate, late, id, Ok(Reply::Not(sight(own))));
+    let (_, taken, asks) = watches(&mut candidate, sight(own));
+    assert!(taken >= late + candidate.config().ttl(), "{taken:?}");
+    assert!(asks.holder != own.holder && asks.mark == Some(own.mark()), "{asks:?}");
+}
+
+/// A store that was restored to it may have lost a later tenure, whose token is higher.
+#[test]
+fn a_lost_grant_is_not_taken_late() {
+    is_not_taken_late(Err(Unknown));
+}
+
+/// The network may repeat an acquire that was answered, and the store grant it, while its sender is
+/// paused; another candidate leads, and the store is restored to that grant.
+#[test]
+fn a_grant_to_a_late_duplicate_is_not_taken_late() {
+    is_not_taken_late(Ok(held(Token::FIRST)));
+}
+
+/// A look may show the grant before the acquire is sent again. Nobody has led under that token.
+#[test]
+fn a_grant_whose_reply_was_lost_is_taken() {
+    let (mut candidate, now, id, own) = asking_again();
+    let token = own.token;
     answer(&mut candidate, now, id, Err(Unknown));
     let (now, id, request) = next(&mut candidate);
     assert!(matches!(request, Request::Look { .. }), "{request:?}");

@@ -1,18 +1,27 @@
 //! A store whose type is chosen at run time.
+//!
+//! Its code may panic: it has bugs, and a library that it uses logs to the application's
+//! subscriber, which may panic too. In a driver such a panic would end all elections, so a panic of
+//! a call is a request whose outcome is unknown, and one of a stream ends the stream.
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::future::ready;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 
-use super::{Key, Message, PurgeAge, Reply, Request, Store, StoreError, StoreTraits, Watched};
+use super::{
+    Key, Message, PurgeAge, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
+};
 use crate::Token;
+use crate::logging::{self, LIFE};
 
 /// Any [`Store`], its type erased. A clone is the same store.
 #[derive(Clone)]
@@ -163,14 +172,17 @@ impl<S: Store> ErasedStore for S {
         key: &'a Key,
         request: Request,
     ) -> BoxFuture<'a, Result<Reply, StoreError>> {
-        Store::call(self, key, request).boxed()
+        caught(async move { Store::call(self, key, request).await }, Err)
     }
 
     fn call_all(
         &self,
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>> {
-        Store::call_all(self, requests).boxed()
+        let count = requests.len();
+        caught(async move { Store::call_all(self, requests).await }, move |error| {
+            std::iter::repeat_with(|| Err(error.clone())).take(count).collect()
+        })
     }
 
     fn connect_error(&self) -> Option<StoreError> {
@@ -178,7 +190,7 @@ impl<S: Store> ErasedStore for S {
     }
 
     fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Store::purge(self, age).boxed()
+        caught(async move { Store::purge(self, age).await }, Err)
     }
 
     fn keys(&self) -> BoxFuture<'_, Result<BTreeSet<Key>, StoreError>> {
@@ -186,10 +198,46 @@ impl<S: Store> ErasedStore for S {
     }
 
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key> {
-        Store::hints(self, watched).boxed()
+        until_panic(|| Store::hints(self, watched))
     }
 
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message> {
-        Store::messages(self, key, token).boxed()
+        until_panic(|| Store::messages(self, key, token))
     }
+}
+
+/// The result of a call, or what its panic becomes. The call is dropped then.
+fn caught<'a, T: 'a>(
+    call: impl Future<Output = T> + Send + 'a,
+    failed: impl FnOnce(StoreError) -> T + Send + 'a,
+) -> BoxFuture<'a, T> {
+    let result = AssertUnwindSafe(call).catch_unwind();
+    let result = result.map(|result| {
+        result.unwrap_or_else(|panic| {
+            let why = format!("the store's code panicked: {}", reported(&*panic));
+            failed(StoreError::new(StoreErrorKind::Disconnected, why))
+        })
+    });
+    result.boxed()
+}
+
+/// A stream that ends with the first panic of its code.
+fn until_panic<S: Stream<Item: Send> + Send + 'static>(
+    begin: impl FnOnce() -> S,
+) -> BoxStream<'static, S::Item> {
+    let or_none = |panic: Box<dyn Any + Send>| _ = reported(&*panic);
+    let Ok(stream) = catch_unwind(AssertUnwindSafe(begin)).map_err(or_none) else {
+        return stream::empty().boxed();
+    };
+    let items = AssertUnwindSafe(stream).catch_unwind();
+    items.filter_map(move |item| ready(item.map_err(or_none).ok())).boxed()
+}
+
+/// Reports a panic, and gives its message.
+fn reported(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    // Its text may quote a password: an error masks it.
+    logging::error!(target: LIFE, "the store's code panicked, or the log's subscriber within it");
+    text
 }

@@ -128,8 +128,12 @@ impl Reached {
         }
     }
 
-    /// The server at that address is not the primary.
+    /// The server at that address is not the primary. A host that is an address has no other, and
+    /// one that was announced may never come back.
     pub(super) fn is_wrong(&self) {
+        if self.address == self.server.0 {
+            return;
+        }
         let mut all = lock(&self.wrong);
         let wrong = all.entry(self.server.clone()).or_default();
         wrong.retain(|address| *address != self.address);

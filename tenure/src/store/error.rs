@@ -193,7 +193,7 @@ const DETAIL_MOST: usize = 500;
 /// "...". No more than that and one password is ever kept in memory.
 pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
     let hidden = hidden::all();
-    let mut hidden: Vec<_> = hidden.iter().map(|text| escaped((**text).as_ref())).collect();
+    let mut hidden: Vec<_> = hidden.iter().flat_map(|text| forms((**text).as_ref())).collect();
     // One may be a part of another.
     hidden.sort_by_key(|text| Reverse(text.len()));
     let longest = hidden.first().map_or(0, |text| text.len());
@@ -219,14 +219,24 @@ pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
     text
 }
 
+/// How a text that was sanitized may show a password: as it is, or quoted as by `Debug` or in JSON,
+/// twice where an error quotes another one.
+fn forms(password: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let quoted = std::iter::successors(Some(Cow::from(password)), |form| {
+        let differs = form.contains(['"', '\\']);
+        differs.then(|| form.replace('\\', r"\\").replace('"', r#"\""#).into())
+    });
+    quoted.take(3).map(escaped)
+}
+
 /// As a text shows it that was sanitized.
-fn escaped(text: &str) -> Cow<'_, str> {
+fn escaped(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains(needs_escape) {
-        return text.into();
+        return text;
     }
     let mut sanitizer = Sanitizer { text: String::new(), most: usize::MAX };
     // Without a limit it can't fail.
-    let _ = sanitizer.write_str(text);
+    let _ = sanitizer.write_str(&text);
     sanitizer.text.into()
 }
 
@@ -422,6 +432,19 @@ mod tests {
         assert!(!shown.contains("hunter2") && shown.contains("no *** here"), "{shown}");
         drop(kept);
         assert_eq!(detail("of hunter2"), "of hunter2");
+    }
+
+    /// A library's error may quote another one.
+    #[test]
+    fn passwords_that_are_quoted_are_hidden() {
+        let password: Arc<hidden::Text> = Arc::new(r#"hun"ter\2"#.to_owned());
+        hidden::hide(Arc::downgrade(&password));
+        let plain = (*password).as_ref();
+        let quoted = format!("of {plain:?}");
+        for said in [plain, &quoted, &format!("{quoted:?}")] {
+            let shown = detail(said);
+            assert!(shown.contains("***") && !shown.contains("hun"), "{shown}");
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub mod postgres;
 #[cfg(feature = "_server")]
 mod progress;
 mod purge;
+#[cfg(any(feature = "cas", feature = "etcd"))]
+mod recent;
 #[cfg(any(feature = "redis-without-tls", feature = "fred"))]
 pub mod redis;
 mod request;
@@ -150,9 +152,9 @@ struct ThatChange;
 /// Implementable with a plain `async fn call`. The rules for an implementation:
 ///
 /// - Each request is one atomic step, as [`contract::apply`] does it.
-/// - An error means *unknown*: it may or may not have been carried out. Nothing is retried or
-///   replayed by the store or the client under it, unless the server has proved that it did not
-///   execute.
+/// - An error means *unknown*: it may or may not have been carried out. So does a panic, which ends
+///   no driver. Nothing is retried or replayed by the store or the client under it, unless the
+///   server has proved that it did not execute.
 /// - A future that is dropped before it is done was given up by its caller because it took too
 ///   long: whatever connection it used may be stuck.
 pub trait Store: Send + Sync + 'static {

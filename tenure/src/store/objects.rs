@@ -29,11 +29,11 @@ const SIZE_MOST: u64 = 64 * 1_024;
 /// There are no wake-ups: a waiting candidate finds a released lease when it looks. The program
 /// chooses the client by a feature of `object_store`, such as `aws`, and makes it. Its retries do
 /// no harm, but should end before a request times out. A store without conditional updates, such as
-/// a local folder, is refused at the first change (`Unsupported`), and so is a server that ignores
-/// conditions, or checks them in one step and writes in another: before its first change, each
-/// process tries that at an object of its own below the prefix, and asks a server that it has
-/// refused again after a second, later after a minute. What the trial has missed is found at the
-/// elections' objects, as [`Cas::name`] says.
+/// a local folder, is refused as `Unsupported`, and so is a server that ignores conditions, or
+/// checks them in one step and writes in another: before its first change, or while its first
+/// candidate waits, each process tries that at an object of its own below the prefix, and asks a
+/// server that it has refused again after a second, later after a minute. What the trial has missed
+/// is found at the elections' objects, as [`Cas::name`] says.
 ///
 /// **Not guaranteed**: promise G6 after an object was deleted, if the server makes its `ETag` of the
 /// content, as Amazon S3 does, and a write takes effect a quarantine or more after it was sent.
@@ -122,6 +122,10 @@ impl Cas for Objects {
         self.heeds_conditions().await?;
         let mode = version.map_or(PutMode::Create, |version| PutMode::Update(version.clone()));
         self.put(&self.path(key), mode, PutPayload::from(value)).await
+    }
+
+    async fn prepare(&self) -> Result<(), StoreError> {
+        self.heeds_conditions().await
     }
 
     fn name(version: &UpdateVersion) -> Option<String> {

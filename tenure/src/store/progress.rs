@@ -28,6 +28,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -256,7 +257,13 @@ impl Unanswered<'_> {
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if self.is_over {
+            return;
+        }
+        if thread::panicking() {
+            // Half way through the code of the connection, perhaps: nothing vouches for its state.
+            self.progress.dead.cancel();
+        } else {
             self.progress.given_up(self.sent);
         }
     }

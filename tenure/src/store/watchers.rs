@@ -113,6 +113,12 @@ impl Watchers {
         self.watched.is_empty()
     }
 
+    /// How many elections are watched; one with several watchers counts several times.
+    #[cfg(feature = "_server")]
+    pub(super) fn len(&self) -> usize {
+        self.watched.len()
+    }
+
     /// The elections that are watched; one with several watchers several times.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.watched.iter().map(|(key, _)| key)

@@ -66,6 +66,15 @@ pub trait Cas: Send + Sync + 'static {
         value: Bytes,
     ) -> impl Future<Output = Result<Swapped<Self::Version>, StoreError>> + Send;
 
+    /// Does what the first swap would have to wait for. Called before each look of a waiting
+    /// candidate, which may be about to take a lease over. Default: nothing.
+    ///
+    /// # Errors
+    /// If a swap would fail now.
+    fn prepare(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Which history the backend is in, as a version tells: another number whenever values may have
     /// been lost, such as an identity that the backend gives to each value that is created.
     /// Default: 0, a backend that can't tell.

@@ -14,6 +14,7 @@ use tenure_core::{Sight, Stamp, Token, Wish};
 use super::patience::{Patience, Waiting};
 use super::{Cas, Change, Election, Swapped, Tenant, Versioned};
 use crate::Instant;
+use crate::store::recent::Recent;
 use crate::store::{
     Key, Reply, Request, Shown, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
 };
@@ -31,38 +32,52 @@ pub struct CasStore<C: Cas> {
 /// Values that were only shown are kept while there are fewer values than that.
 const SHOWN_MOST: usize = 10_000;
 
+/// The last value of an election that is known.
+struct Last<V> {
+    found: Versioned<V>,
+    /// Whether this process has written it. If another value has replaced the same version, the
+    /// backend has done so twice. A value that was only read may be of a backend that was restored
+    /// since.
+    is_own: bool,
+}
+
 struct Inner<C: Cas> {
     backend: C,
     /// The values that tenures of this process have written, those of others that hint at a lease,
     /// and those that candidates were shown: what follows need not read them.
-    last: Mutex<BTreeMap<Key, Versioned<C::Version>>>,
+    last: Mutex<Recent<Last<C::Version>>>,
     patience: Patience,
     /// Set once the backend was seen to replace one version twice.
     refused: OnceLock<StoreError>,
 }
 
 impl<C: Cas> Inner<C> {
-    fn last(&self) -> MutexGuard<'_, BTreeMap<Key, Versioned<C::Version>>> {
+    fn last(&self) -> MutexGuard<'_, Recent<Last<C::Version>>> {
         // No step panics half way, so a poisoned map is intact.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what may save a read. Nobody says when a candidate has left, so any value makes room.
-    fn keep(&self, key: &Key, found: Versioned<C::Version>) {
+    /// Keeps what may save a read.
+    fn keep(&self, key: &Key, found: &Versioned<C::Version>) {
         let mut last = self.last();
-        if last.len() >= SHOWN_MOST && !last.contains_key(key) {
-            last.pop_first();
+        if last.len() >= SHOWN_MOST && last.get(key).is_none() {
+            last.remove_any();
         }
-        last.insert(key.clone(), found);
+        let shown = Last { found: found.clone(), is_own: false };
+        let before = last.insert(key, shown, StdInstant::now());
+        drop(last);
+        if let Some(own) = before.filter(|before| before.is_own) {
+            self.compare(key, &own.found.value, &found.value);
+        }
     }
 
-    /// Refuses the backend if these values of an election, of which each was the present one once,
+    /// Refuses the backend if this process's own value of an election and the one that it has now
     /// have replaced the same version.
-    fn compare(&self, key: &Key, last: &Bytes, found: &Bytes) {
-        if last == found {
+    fn compare(&self, key: &Key, own: &Bytes, found: &Bytes) {
+        if own == found {
             return;
         }
-        let replaced = Election::replaced(last);
+        let replaced = Election::replaced(own);
         if replaced.is_some() && replaced == Election::replaced(found) {
             self.refused.get_or_init(|| was_replaced_twice(key));
         }
@@ -130,7 +145,7 @@ impl<C: Cas> CasStore<C> {
         let mut last = self.inner.last();
         let is_own = matches!(reply, Reply::Granted { .. } | Reply::Renewed { .. });
         if is_own && !after.is_wished_elsewhere() {
-            last.insert(key.clone(), swapped);
+            last.insert(key, Last { found: swapped, is_own: true }, StdInstant::now());
         } else {
             last.remove(key);
         }
@@ -180,8 +195,12 @@ impl<C: Cas> CasStore<C> {
         request: &Request,
         waiting: Option<&Waiting<'_>>,
     ) -> Result<Reply, StoreError> {
-        let mut known = waiting.and_then(|_| self.inner.last().remove(key));
-        let last = known.as_ref().map(|last| last.value.clone());
+        let last = waiting.and_then(|_| self.inner.last().remove(key));
+        let own = last.as_ref().filter(|last| last.is_own).map(|last| last.found.value.clone());
+        let mut known = last.map(|last| last.found);
+        if let Request::Look { .. } = request {
+            self.inner.backend.prepare().await?;
+        }
         let mut tried = None;
         loop {
             let (is_known, asked) = (known.is_some(), StdInstant::now());
@@ -189,8 +208,8 @@ impl<C: Cas> CasStore<C> {
                 Some(last) => Some(last),
                 None => self.inner.backend.get(key).await?,
             };
-            if let (Some(last), Some(found)) = (&last, &found) {
-                self.inner.compare(key, last, &found.value);
+            if let (Some(own), Some(found)) = (&own, &found) {
+                self.inner.compare(key, own, &found.value);
             }
             let version = found.as_ref().map(|found| &found.version);
             if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
@@ -208,15 +227,10 @@ impl<C: Cas> CasStore<C> {
                     continue;
                 }
                 let is_candidates = waiting.is_some() || matches!(request, Request::Look { .. });
-                // Values of versions with names are compared, and one that was only read may be of
-                // a bucket that was restored since.
-                let is_kept = |found: &Versioned<C::Version>| {
-                    is_candidates && C::name(&found.version).is_none()
-                };
                 if let Some(found) = found
-                    && (is_kept(&found) || election.is_wished_elsewhere())
+                    && (is_candidates || election.is_wished_elsewhere())
                 {
-                    self.inner.keep(key, found);
+                    self.inner.keep(key, &found);
                 }
                 return Ok(reply);
             }
@@ -225,7 +239,7 @@ impl<C: Cas> CasStore<C> {
             if let (Some(waiting), Some(read), false) = (waiting, &found, is_known)
                 && let Err(error) = waiting.has_time_after(asked.elapsed())
             {
-                self.inner.keep(key, read.clone());
+                self.inner.keep(key, read);
                 return Err(error);
             }
             // A late duplicate of the request that creates a value can't repeat a stamp.
@@ -274,9 +288,13 @@ impl<C: Cas> Store for CasStore<C> {
         let store = Arc::clone(&self.inner);
         let mut wishes = BTreeMap::new();
         self.inner.backend.watch(watched).filter_map(move |change| {
+            // Nobody says which elections were left. A wish that is hinted again does no harm.
+            if wishes.len() >= SHOWN_MOST {
+                wishes.clear();
+            }
             let is_hint = change.is_hint(&mut wishes);
             if let (Some(found), true) = (change.found, is_hint) {
-                store.keep(&change.key, found);
+                store.keep(&change.key, &found);
             }
             std::future::ready(is_hint.then_some(change.key))
         })

@@ -207,3 +207,14 @@ fn replicas_everywhere_are_tried_in_turn() {
         alone.reaches("0.test", 1).is_wrong();
     }
 }
+
+#[test]
+fn a_host_that_is_an_address_is_not_remembered() {
+    let dial = Dialler::of(&[]).dial;
+    for number in 0..2_000 {
+        let address = format!("10.0.{}.{}", number / 250, number % 250);
+        let (server, wrong) = ((address.clone(), 7), Arc::clone(&dial.wrong));
+        drop(Reached { server, address, has_spoken: false, wrong });
+    }
+    assert!(lock(&dial.wrong).is_empty());
+}

@@ -9,12 +9,11 @@
 //! refused for an expired token of authentication, and so was not carried out, is sent again with a
 //! new one.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant as StdInstant};
 
 use etcd_client::{Channel, Client, ConnectOptions, GetOptions};
 use futures_util::stream::FuturesUnordered;
@@ -32,6 +31,7 @@ use crate::store::contract::Mark;
 use crate::store::credentials::Identity;
 use crate::store::dial::Dial;
 use crate::store::progress::{Ask, Progress};
+use crate::store::recent::Recent;
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::subscriptions::Table;
 use crate::store::watches::Watches;
@@ -52,7 +52,7 @@ pub(super) struct Link {
     pub(super) listeners: Table<Infallible>,
     /// The tenures of this process's candidates that were granted or renewed last, and not given
     /// back, across connections.
-    tenures: Mutex<HashMap<Key, Tenure>>,
+    tenures: Mutex<Recent<Tenure>>,
     /// What purges have watched.
     pub(super) purging: Mutex<Watches<Key, Mark>>,
     /// The endpoint to begin with: not the one that has just failed.
@@ -92,7 +92,7 @@ impl Link {
     }
 
     pub(super) fn remember(&self, key: &Key, tenure: Tenure) {
-        self.tenures().insert(key.clone(), tenure);
+        self.tenures().insert(key, tenure, StdInstant::now());
     }
 
     pub(super) fn remembered_in_all(&self) -> usize {
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    fn tenures(&self) -> MutexGuard<'_, HashMap<Key, Tenure>> {
+    fn tenures(&self) -> MutexGuard<'_, Recent<Tenure>> {
         // No step panics half way.
         self.tenures.lock().unwrap_or_else(PoisonError::into_inner)
     }

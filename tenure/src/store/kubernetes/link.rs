@@ -27,7 +27,7 @@ use tower::{BoxError, ServiceBuilder};
 use super::config::KubernetesConfig;
 use super::error::{self, unreachable};
 use super::lease::Found;
-use super::login::{self, Header, Logins};
+use super::login::{self, Logins, Used};
 use super::overload::Overload;
 use crate::Instant;
 use crate::logging;
@@ -149,17 +149,16 @@ impl Link {
         if config.proxy_url.is_some() {
             self.refuse_proxy()?;
         }
-        let (header, keeps) = match login::program(&mut config.auth_info) {
+        let (used, keeps) = match login::program(&mut config.auth_info) {
             Some(program) => {
                 let login = self.logins.get(&program).await?;
                 login.identifies(&mut config.auth_info);
-                let (header, runtime) = (login.header(), Arc::clone(&self.runtime));
+                let (used, runtime) = (login.used(), Arc::clone(&self.runtime));
                 let logins = self.logins.clone();
-                (Arc::clone(&header), Some(logins.keep(program, login, header, runtime)))
+                (used.clone(), Some(logins.keep(program, login, used, runtime)))
             }
-            None => (Header::default(), None),
+            None => (Used::default(), None),
         };
-        config.headers.push((USER_AGENT, HeaderValue::from_static(CLIENT)));
         let (host, port) = address(&config)?;
         let failed = |error: std::io::Error| unreachable(host, port, &error);
         let (stream, mut reached) = self.dial.connect(host, port).await.map_err(failed)?;
@@ -176,7 +175,7 @@ impl Link {
         }
         reached.has_spoken();
         let dead = CancellationToken::new();
-        let client = self.client(&config, header, stream, &dead).await?;
+        let client = self.client(&config, used, stream, &dead).await?;
         if let Some(keeps) = keeps {
             let ended = dead.clone();
             let keeps = async move {
@@ -225,7 +224,7 @@ impl Link {
     async fn client<S>(
         &self,
         config: &Config,
-        header: Header,
+        used: Used,
         stream: S,
         dead: &CancellationToken,
     ) -> Result<Client, StoreError>
@@ -253,10 +252,11 @@ impl Link {
         self.runtime.spawn(runs.boxed());
         let (overload, logins, runtime) =
             (self.overload.clone(), self.logins.clone(), Arc::clone(&self.runtime));
+        let connection = used.clone();
         let heard = move |answer: &Response<Incoming>, sent: Option<&HeaderValue>| {
             overload.heard(answer.status(), answer.headers(), runtime.now());
             if answer.status() == StatusCode::UNAUTHORIZED {
-                logins.forget(sent);
+                logins.forget(&connection, sent);
             }
         };
         let unusable = |error: Error| error::of(&error);
@@ -266,9 +266,10 @@ impl Link {
             .layer(config.extra_headers_layer().map_err(unusable)?)
             .map_err(BoxError::from)
             .service_fn(move |mut request: Request<Body>| {
-                let sent = login::present(&header);
+                let (sent, headers) = (used.header(), request.headers_mut());
+                headers.insert(USER_AGENT, HeaderValue::from_static(CLIENT));
                 if let Some(token) = &sent {
-                    request.headers_mut().insert(AUTHORIZATION, token.clone());
+                    headers.insert(AUTHORIZATION, token.clone());
                 }
                 let (mut sender, heard) = (sender.clone(), heard.clone());
                 async move {
@@ -371,6 +372,29 @@ mod tests {
         assert_eq!(error.kind(), StoreErrorKind::Unsupported);
         assert!(error.to_string().contains("a proxy-url for the cluster \"far\""), "{error}");
         assert!(!error.to_string().contains("3128"), "a URL may have a password: {error}");
+    }
+
+    #[tokio::test]
+    async fn requests_name_this_client() {
+        let (near, far) = tokio::io::duplex(16 * 1_024);
+        let named = |request: Request<Incoming>| {
+            let name = request.headers()[USER_AGENT].to_str().unwrap().to_owned();
+            std::future::ready(Ok::<_, Infallible>(Response::new(name)))
+        };
+        let serves = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(far), hyper::service::service_fn(named));
+        let asks = async {
+            let link = Link::new(KubernetesConfig::new("billing").unwrap());
+            let config = Config::new("https://a.example".parse().unwrap());
+            let (dead, request) = (CancellationToken::new(), Request::get(VERSION));
+            let client = link.client(&config, Used::default(), near, &dead).await.unwrap();
+            client.request_text(request.body(Vec::new()).unwrap()).await.unwrap()
+        };
+        let name = tokio::select! {
+            name = asks => name,
+            ended = serves => panic!("{ended:?}"),
+        };
+        assert_eq!(name, concat!("tenure/", env!("CARGO_PKG_VERSION")));
     }
 
     #[tokio::test]

@@ -31,8 +31,14 @@ const EARLY: Duration = Duration::from_secs(300);
 /// The least time between two runs, also of a program that fails.
 const APART: Duration = Duration::from_secs(1);
 
-/// The header of the requests of a connection.
-pub(super) type Header = Arc<Mutex<Option<HeaderValue>>>;
+/// What a connection has logged in with.
+#[derive(Clone, Default)]
+pub(super) struct Used {
+    /// The present header of its requests.
+    header: Arc<Mutex<Option<HeaderValue>>>,
+    /// For as long as it lasts.
+    identity: Arc<Option<(String, String)>>,
+}
 
 /// What the program has given last.
 #[derive(Clone, Default)]
@@ -79,9 +85,10 @@ impl Logins {
         self.another(exec, None).await
     }
 
-    /// The server has refused a request with that header. A login that has replaced it is kept.
-    pub(super) fn forget(&self, sent: Option<&HeaderValue>) {
-        lock(&self.kept).take_if(|(_, login)| login.header.as_ref() == sent);
+    /// The server has refused a request of such a connection with that header. A login that has
+    /// replaced its own is kept.
+    pub(super) fn forget(&self, used: &Used, sent: Option<&HeaderValue>) {
+        lock(&self.kept).take_if(|(_, login)| login.is(sent, (*used.identity).as_ref()));
     }
 
     /// Replaces a login, and the header that has its token, again and again, before each ends.
@@ -89,14 +96,14 @@ impl Logins {
         self,
         exec: ExecConfig,
         mut login: Login,
-        header: Header,
+        used: Used,
         runtime: Arc<dyn Runtime>,
     ) {
         while let Some(ends) = login.ends {
             runtime.sleep_until(runtime.now() + pause(until(ends))).await;
             match self.another(&exec, Some(&login)).await {
                 Ok(next) => {
-                    lock(&header).clone_from(&next.header);
+                    lock(&used.header).clone_from(&next.header);
                     login = next;
                 }
                 Err(error) => logging::warn!(%error, "the login at the API server is not renewed"),
@@ -115,7 +122,9 @@ impl Logins {
         let kept = || {
             let kept = lock(&self.kept);
             let (_, login) = kept.as_ref().filter(|(program, _)| *program == of)?;
-            let is_new = before.is_none_or(|before| before.header != login.header);
+            let is_same =
+                |before: &Login| login.is(before.header.as_ref(), before.identity.as_ref());
+            let is_new = before.is_none_or(|before| !is_same(before));
             let lasts = login.ends.is_none_or(|ends| !until(ends).is_zero());
             (is_new && lasts).then(|| login.clone())
         };
@@ -144,8 +153,14 @@ impl Logins {
 }
 
 impl Login {
-    pub(super) fn header(&self) -> Header {
-        Arc::new(Mutex::new(self.header.clone()))
+    fn is(&self, header: Option<&HeaderValue>, identity: Option<&(String, String)>) -> bool {
+        (self.header.as_ref(), self.identity.as_ref()) == (header, identity)
+    }
+
+    /// For a connection that begins with it.
+    pub(super) fn used(&self) -> Used {
+        let header = Arc::new(Mutex::new(self.header.clone()));
+        Used { header, identity: Arc::new(self.identity.clone()) }
     }
 
     /// Gives kube the certificate.
@@ -269,9 +284,11 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The present token of a connection.
-pub(super) fn present(header: &Header) -> Option<HeaderValue> {
-    lock(header).clone()
+impl Used {
+    /// The present token.
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        lock(&self.header).clone()
+    }
 }
 
 #[cfg(test)]
@@ -307,10 +324,10 @@ mod tests {
         assert!(one.is_ok() && other.is_ok());
         // One that nobody waits for any more runs on, for the next.
         let sent = logins.get(&exec).await.unwrap().header;
-        logins.forget(None);
+        logins.forget(&Used::default(), None);
         assert!(logins.get(&exec).await.is_ok());
         assert_eq!(runs(folder.path()), 1, "another was refused");
-        logins.forget(sent.as_ref());
+        logins.forget(&Used::default(), sent.as_ref());
         let _ = logins.get(&exec).now_or_never();
         assert!(logins.get(&exec).await.is_ok());
         assert_eq!(runs(folder.path()), 2);
@@ -321,12 +338,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (logins, exec) = (Logins::default(), program(folder.path(), 8));
         let login = logins.get(&exec).await.unwrap();
-        let header = login.header();
-        let first = present(&header).unwrap();
-        let keeps = logins.clone().keep(exec, login, Arc::clone(&header), Arc::new(TokioRuntime));
+        let used = login.used();
+        let first = used.header().unwrap();
+        let keeps = logins.clone().keep(exec, login, used.clone(), Arc::new(TokioRuntime));
         let after = |time| TokioRuntime.sleep_until(TokioRuntime.now() + time);
         let replaced = async {
-            while present(&header).unwrap() == first {
+            while used.header().unwrap() == first {
                 after(LOOKED_AT).await;
             }
         };
@@ -336,6 +353,20 @@ mod tests {
             () = after(Duration::from_secs(60)) => panic!("not within a minute"),
         }
         assert!(first.is_sensitive() && runs(folder.path()) >= 2);
+    }
+
+    #[test]
+    fn a_refused_certificate_is_forgotten_and_not_its_successor() {
+        let [first, next] = ["first", "next"].map(|pem| {
+            let identity = Some((pem.to_owned(), pem.to_owned()));
+            Login { header: None, identity, ends: None }
+        });
+        let logins = Logins::default();
+        *lock(&logins.kept) = Some(("program".to_owned(), next.clone()));
+        logins.forget(&first.used(), None);
+        assert!(lock(&logins.kept).is_some());
+        logins.forget(&next.used(), None);
+        assert!(lock(&logins.kept).is_none());
     }
 
     #[test]

@@ -165,13 +165,14 @@ impl Link {
     fn wake(&self, of: Option<&Key>, lease: Lease, is_gone: bool) {
         let named = || Key::new(lease.metadata.annotations.get(KEY)?).ok();
         let Some(key) = of.cloned().or_else(named) else { return };
+        // Before it is asked who watches: what an election shows that is left now must not stay.
+        let mut shown = self.shown();
         if !self.listeners.watches(&key) {
             return;
         }
         // That of an object which can't be read is left to the request that follows.
         let found = leases::read(&key, lease).ok().filter(|_| !is_gone);
         let change = Change { key: key.clone(), found };
-        let mut shown = self.shown();
         // Here, too: what is no hint must not take the place of the one after a subscription.
         if change.is_hint(&mut shown.wishes) {
             shown.hints.insert(key.clone(), change);

@@ -2,8 +2,9 @@
 //!
 //! One that ignores them answers every write with success, and one that checks them in one step and
 //! writes in another lets several writes through that arrive together: either grants a lease to
-//! several candidates. Each process tries both before its first change. That a server passes proves
-//! less of the second fault, which shows by chance: it is also looked for where elections are kept.
+//! several candidates. Each process tries both before its first change, or when its first candidate
+//! looks: a takeover must not wait for the trial. That a server passes proves less of the second
+//! fault, which shows by chance: it is also looked for where elections are kept.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

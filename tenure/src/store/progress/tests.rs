@@ -210,3 +210,13 @@ fn a_failed_connection_is_given_up_despite_progress() {
     failing.failed();
     assert!(wire.is_dead());
 }
+
+#[test]
+fn a_call_that_panics_ends_its_connection() {
+    let wire = Wire::with_answers_after(MILLI);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _request = wire.progress.expects();
+        panic!("on purpose");
+    }));
+    assert!(panicked.is_err() && wire.is_dead());
+}

@@ -206,7 +206,9 @@ impl Redis {
 
 impl Store for Redis {
     fn traits(&self) -> StoreTraits {
-        super::traits("redis")
+        // Sentinels or nodes vouch for a grant or renewal afterwards.
+        let is_alone = self.0.connector.config.servers.listed().is_empty();
+        StoreTraits { round_trips: if is_alone { 1 } else { 2 }, ..super::traits("redis") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -295,6 +297,24 @@ impl ReplyValue for Value {
             Self::SimpleString(text) => Field::Text(text.as_bytes()),
             Self::Int(number) => Field::Number(*number),
             _ => Field::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants_that_are_vouched_for_take_two_round_trips() {
+        let others = ["a", "b", "c"].map(|host| (host, 26_379));
+        let configs = [
+            (RedisConfig::new("a", 6_379), 1),
+            (RedisConfig::sentinel("main", others).unwrap(), 2),
+            (RedisConfig::cluster(others).unwrap(), 2),
+        ];
+        for (config, round_trips) in configs {
+            assert_eq!(Redis::new(config).traits().round_trips, round_trips);
         }
     }
 }

@@ -21,6 +21,9 @@ pub(in crate::store) enum Topic {
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 
+/// How many topics that nobody wants any more may wait for a connection.
+const LEFT_MOST: usize = 1_000;
+
 /// The listeners, and what has to be changed at the server.
 pub(in crate::store) struct Table<T> {
     state: Mutex<State<T>>,
@@ -164,10 +167,11 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Ends the task unless there is something to listen to.
+    /// Ends the task unless there is something to listen to. There is no connection now.
     pub(super) fn is_over(&self, task: &CancellationToken) -> bool {
         let mut state = self.state();
         if state.wants_anything() {
+            state.forget_left();
             return false;
         }
         state.touched.clear();
@@ -220,6 +224,12 @@ impl<T: Clone> Table<T> {
         }
     }
 
+    /// How many topics the task has to take.
+    #[cfg(test)]
+    pub(super) fn touched(&self) -> usize {
+        self.state().touched.len()
+    }
+
     /// Whether nothing is left.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
@@ -236,6 +246,17 @@ impl<T: Clone> Table<T> {
 impl<T> State<T> {
     fn wants_anything(&self) -> bool {
         !self.watchers.is_empty() || !self.inboxes.is_empty()
+    }
+
+    /// Without a connection there is no subscription to end. Otherwise each election that is left
+    /// in an outage would leave its topic until the end of that.
+    fn forget_left(&mut self) {
+        let wanted = self.watchers.len() + self.inboxes.len();
+        if self.touched.len() > LEFT_MOST + 2 * wanted {
+            let mut touched = std::mem::take(&mut self.touched);
+            touched.retain(|topic| self.wants(topic));
+            self.touched = touched;
+        }
     }
 
     fn wants(&self, topic: &Topic) -> bool {

@@ -218,6 +218,25 @@ fn nobody_waits_for_a_server_that_nobody_needs() {
 }
 
 #[test]
+fn elections_that_end_in_an_outage_leave_nothing() {
+    let server = Server::new();
+    server.is(Answers::Away);
+    let mut driver = Driver::new(&server);
+    driver.add(0..1);
+    for round in 0..50 {
+        let hundred = 1 + 100 * round..101 + 100 * round;
+        driver.add(hundred.clone());
+        assert_eq!(driver.hinted(), []);
+        driver.remove(hundred);
+        assert_eq!(driver.hinted(), []);
+    }
+    let left = server.table.touched();
+    assert!((1..2_000).contains(&left), "{left}");
+    drop(driver);
+    nothing_is_left(&server);
+}
+
+#[test]
 fn elections_that_end_before_they_are_subscribed_to_leave_no_connection() {
     let server = Server::new();
     server.is(Answers::Away);
