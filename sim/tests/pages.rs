@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use tempfile::TempDir;
+
+use crate::campaign::in_a_shell;
 
 #[allow(dead_code, reason = "the tests of pages use the rest of it")]
 #[path = "../../tests/documents/shell.rs"]
@@ -104,6 +105,10 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("tenure-sim replay --plan docs/pictures/handover.json --svg handover.svg", PICTURE),
     ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
+    (
+        "tenure-sim run --control drift --shrink small.json --report drift.html --open",
+        Shorter("--open", "--runs 20"),
+    ),
     ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
     ("tenure-sim run --faults drift,pause --seed 7 --runs 50", Shorter("50", "2")),
     (
@@ -158,21 +163,10 @@ fn folder() -> TempDir {
         "cp plan.json small.json; cp plan.json failed.json; mkdir tests",
         "for i in 1 2; do tenure-sim run --engine model --runs 4 --shard $i/2 --format json > shard-$i.json; done; true",
     ] {
-        let output = shell(command, folder.path());
+        let output = in_a_shell(command, folder.path());
         assert!(output.status.success(), "{command}: {output:?}");
     }
     folder
-}
-
-fn shell(line: &str, folder: &Path) -> Output {
-    let program = Path::new(env!("CARGO_BIN_EXE_tenure-sim"));
-    let path = std::env::var("PATH").unwrap();
-    Command::new("sh")
-        .args(["-c", line])
-        .current_dir(folder)
-        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
-        .output()
-        .unwrap()
 }
 
 /// Runs a command; what is wrong with it, if anything.
@@ -192,7 +186,7 @@ fn fault(command: &str, known: Option<Known>, folder: &Path) -> Option<String> {
         }
         Some(NotRun(why)) => return why.is_empty().then(|| format!("{command}: no reason")),
     };
-    let output = shell(&line, folder);
+    let output = in_a_shell(&line, folder);
     let told = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
     let as_expected =
         output.status.code().is_some_and(|code| codes.contains(&code)) && told.contains(says);

@@ -8,6 +8,7 @@
 
 use std::process::Command;
 
+use serde_json::Value;
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::controls::Control;
 use tenure_sim::judge::{Judging, Outcome, Which};
@@ -16,6 +17,12 @@ use tenure_sim::report::{CampaignPage, ITEMS_MOST, RunPage, campaign_page, run_p
 use tenure_sim::search::campaign::{Campaign, Failure, Seeds};
 
 const CHROMIUM: &str = "chromium is needed: apt-get install chromium";
+
+/// The data of a page.
+pub(crate) fn data(html: &str) -> Value {
+    let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
 
 /// What a page has become.
 struct Shown {
@@ -132,8 +139,24 @@ fn the_violation_is_gone_to() {
         assert!(shown.number("to") - shown.number("from") < whole / 2, "{}", shown.body());
         let what = violation.finding.to_string();
         assert!(shown.says(&what) && shown.says(violation.property.as_str()));
+        let short = &data(&page)["run"]["violations"][0]["what"];
+        assert!(shown.says(short.as_str().unwrap()) && *short != what, "{short}");
     }
     assert_eq!(Shown::well(&page, "", "").state("selected"), "");
+}
+
+/// One colour for the verdict and for what was found, whatever the verdict.
+#[test]
+fn verdict_and_violation_have_one_colour() {
+    let (plan, outcome) = violated();
+    let page = RunPage::of("model", &plan, &outcome);
+    let expected = RunPage { as_expected: true, ..page.clone() };
+    let alike = "const colour = (of) => getComputedStyle(of).color; \
+                 document.body.dataset.alike = colour(verdict) === colour(document.querySelector('.first b'));";
+    for (page, said) in [(page, "violated"), (expected, "violated as expected")] {
+        let shown = Shown::well(&run_page(&page), "", alike);
+        assert!(shown.state("alike") == "true" && shown.says(&format!(">{said}<")), "{said}");
+    }
 }
 
 #[test]

@@ -53,6 +53,21 @@ fn stops_at_every_point_break_nothing_and_each_comes_about() {
 }
 
 #[test]
+fn the_page_has_the_numbers_of_the_default_sweep() {
+    let plans = (1..=8).map(|seed| Plan { seed, ..default_plan().unwrap() });
+    let points_of = |plan: Plan| {
+        let outcome = Engine::Model.run(&plan, Judging::default()).unwrap();
+        points(&plan, outcome.trace.entries()).len()
+    };
+    let points: usize = plans.map(points_of).sum();
+    let [points, runs] =
+        [points, points * 7 + 8].map(|number| format!("{},{:03}", number / 1_000, number % 1_000));
+    let page = include_str!("../../docs/simulation/searches.md");
+    let figures = format!("The default plan has {points} points and {runs} runs");
+    assert!(page.contains(&figures), "the page has to say: {figures}");
+}
+
+#[test]
 fn a_plan_with_faults_is_swept_as_well() {
     let faults = [FaultKind::Partition, FaultKind::Crash, FaultKind::StoreLoss];
     let mut plans = (1..).map(|seed| swarm(seed, &faults, Scope::Model));

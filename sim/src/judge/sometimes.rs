@@ -102,12 +102,14 @@ impl Sometimes {
                 self.met_if(Condition::EffectAfterTheLead, state.leads(who) != Some(token));
                 self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
             }
-            Event::Elsewhere { .. }
+            Event::Called { .. }
+            | Event::Elsewhere { .. }
             | Event::Stalled { .. }
             | Event::WaitsToBeTold { .. }
             | Event::WorkBegan { .. }
             | Event::LookBegan { .. }
             | Event::LookEnded { .. }
+            | Event::DriverPanicked { .. }
             | Event::CallbackBegan { .. }
             | Event::CallbackEnded { .. }
             | Event::Hinted { .. }

@@ -102,12 +102,14 @@ impl State {
             | Event::DrainMoved { .. }
             | Event::Watches { .. }
             | Event::Wrote { .. }
+            | Event::Called { .. }
             | Event::Elsewhere { .. }
             | Event::WaitsToBeTold { .. }
             | Event::CallbackBegan { .. }
             | Event::CallbackEnded { .. }
             | Event::LookBegan { .. }
             | Event::LookEnded { .. }
+            | Event::DriverPanicked { .. }
             | Event::Stalled { .. } => {}
         }
     }

@@ -17,6 +17,10 @@ pub struct Program {
     /// engine supports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancels: bool,
+    /// Whether the subscriber of the log panics at times, as one does whose writer fails. Only the
+    /// turmoil engine supports it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_panics: bool,
 }
 
 /// The way in which leaders get their work, as in applications.
@@ -54,7 +58,7 @@ impl Program {
 
 impl Default for Program {
     fn default() -> Self {
-        Self { elections: one(), manner: Manner::default(), cancels: false }
+        Self { elections: one(), manner: Manner::default(), cancels: false, log_panics: false }
     }
 }
 

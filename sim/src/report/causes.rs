@@ -75,7 +75,7 @@ mod tests {
         let items =
             [fault(None, first, second, "store-loss"), fault(Some(2), first, ninth, "pause")];
         let faults = faults_before(&items, third);
-        assert_eq!(faults, "pause of n2 since 1.000000000 s, store-loss at 1.000000000 s");
+        assert_eq!(faults, "pause of n2 since 1.000 s, store-loss at 1.000 s");
         assert_eq!(faults_before(&items, ns(1)), "no fault");
     }
 }

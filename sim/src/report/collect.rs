@@ -1,13 +1,14 @@
 //! Turns the events of a run into items to draw: spans with two ends, and marks.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::item::{Item, Kind, seconds};
 use super::leases::Leases;
 use super::messages::Messages;
 use super::senders::Senders;
 use super::tokens::Tokens;
-use crate::judge::properties::Violation;
+use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::{FaultKind, Place, SimTime};
 use crate::trace::{Answer, Entry, Event, Reason, Who};
 
@@ -15,17 +16,59 @@ use crate::trace::{Answer, Entry, Event, Reason, Who};
 pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -> Vec<Item> {
     let senders = Senders::of(entries);
     let tokens = Tokens::of(entries);
-    let mut collected =
-        Collected { leases: Leases::new(tokens.clone()), tokens, ..Collected::default() };
+    let (leases, of_texts) = (Leases::new(tokens.clone()), tokens.clone());
+    let mut collected = Collected { tokens, leases, ..Collected::default() };
     for (index, Entry { at, event }) in entries.iter().enumerate() {
         collected.see(*at, index, event, &senders);
     }
     let mut items = collected.finish(end);
+    for violation in violations {
+        blame(&mut items, violation);
+    }
     items.extend(violations.iter().map(|violation| {
-        Item::new(Kind::Violation, None, violation.at, violation.property.as_str())
-            .with("what", violation.finding.to_string())
+        let what = violation.finding.to_string();
+        let item = Item::new(Kind::Violation, None, violation.at, violation.property.as_str());
+        let is_short = of_texts.in_short(&what) == what;
+        let item = item.with("what", what.as_str());
+        if is_short { item } else { item.with(IN_FULL, what) }
     }));
+    for item in &mut items {
+        item.label = of_texts.in_short(&item.label);
+        for (name, value) in &mut item.facts {
+            match *name {
+                IN_FULL => {}
+                "token" => *value = with_number(&of_texts, value),
+                _ => *value = of_texts.in_short(value),
+            }
+        }
+    }
     items
+}
+
+/// The label of a call of a service.
+const CALL: &str = "call";
+/// How much later than the call its effect is verified: a tick of the engine that runs services.
+const VERIFIED_WITHIN: Duration = Duration::from_millis(1);
+
+/// Marks the call after which a user's own property was found not to hold.
+fn blame(items: &mut [Item], Violation { property, at, .. }: &Violation) {
+    let is_before = |item: &&mut Item| {
+        item.label == CALL && item.at <= *at && at.since(item.at) <= VERIFIED_WITHIN
+    };
+    let last = items.iter_mut().filter(is_before).max_by_key(|item| item.at);
+    if let Some(call) = last.filter(|_| !PropertyName::ALL.contains(property)) {
+        call.label = format!("call, after which {property} does not hold");
+        call.tone = "stale";
+    }
+}
+
+/// The name of the fact that has numbers with all their digits.
+const IN_FULL: &str = "in full";
+
+/// The number of a token, after its short name.
+fn with_number(tokens: &Tokens, token: &str) -> String {
+    let name = tokens.in_short(token);
+    if name == token { name } else { format!("{name}, {token}") }
 }
 
 /// A span whose end is not known yet.
@@ -96,6 +139,9 @@ impl Collected {
             | Event::LookEnded { .. }
             | Event::CallbackBegan { .. }
             | Event::CallbackEnded { .. } => {}
+            Event::DriverPanicked { who, .. } => {
+                self.mark(at, who, Kind::Crashed, "its driver panics");
+            }
             Event::ResignAsked { who, .. } => {
                 self.mark(at, who, Kind::ResignAsked, "asked to resign");
             }
@@ -131,6 +177,7 @@ impl Collected {
                     if polled.is_some() { "ended by itself" } else { "dropped" },
                 );
             }
+            Event::Called { who, began } => self.called(at, who, began),
             Event::Wrote { who, token, checked, takes_over, accepted_by_fenced } => {
                 self.wrote(at, who, token, (checked, takes_over), accepted_by_fenced);
             }
@@ -182,6 +229,11 @@ impl Collected {
         let item = Item::new(Kind::Effect, Some(who.node), at, label).toned(tone);
         let item = about(item, who).with("token", token).with("checked", seconds(checked));
         self.items.push(item);
+    }
+
+    fn called(&mut self, at: SimTime, who: Who, began: SimTime) {
+        let item = Item::new(Kind::Effect, Some(who.node), at, CALL).toned("accepted");
+        self.items.push(about(item, who).with("began", seconds(began)));
     }
 
     fn fault(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {

@@ -84,7 +84,9 @@ impl Kind {
             }
             Self::Leads => ("is_leader()", "the answer that the application gets"),
             Self::Work => ("work", "leader-only work"),
-            Self::Effect => ("effects", "a write to both sinks, accepted or refused"),
+            Self::Effect => {
+                ("effects", "a write to both sinks, accepted or refused, or a call of a service")
+            }
             Self::Message => ("messages", "from the node to the store and back"),
             Self::Hint => ("hints", "a hint that the lease may be vacant"),
             Self::ResignAsked => {
@@ -202,6 +204,5 @@ impl From<u64> for Fact {
 
 /// A time in seconds.
 pub(super) fn seconds(at: SimTime) -> String {
-    let since = at.since(SimTime::START);
-    format!("{}.{:09} s", since.as_secs(), since.subsec_nanos())
+    format!("{:.3} s", at.since(SimTime::START).as_secs_f64())
 }

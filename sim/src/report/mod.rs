@@ -23,6 +23,7 @@
 //! omits the most common ones, and states how many. The sender of a request is inferred if the
 //! trace does not contain it, and may be wrong if two nodes sent the same request at the same time.
 
+mod again;
 mod causes;
 mod clocks;
 mod collect;
@@ -42,12 +43,12 @@ mod tokens;
 
 use serde::Serialize;
 
-use crate::engines::Engine;
 use crate::judge::Outcome;
 use crate::judge::properties::{PropertyName, Violation};
-use crate::plan::{Plan, SimTime, swarm};
+use crate::plan::{Plan, SimTime};
 use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
+pub use again::{Again, PlanFrom, quoted};
 pub use picture::run_picture;
 pub use table::Table;
 
@@ -63,6 +64,8 @@ pub struct RunPage<'a> {
     pub engine: &'a str,
     /// The plan.
     pub plan: &'a Plan,
+    /// The seed that it was found by: a plan that was made smaller may have another one.
+    pub seed: u64,
     /// The events.
     pub entries: &'a [Entry],
     /// The end of the run.
@@ -89,14 +92,14 @@ impl<'a> RunPage<'a> {
     /// The page of a run that completed.
     pub fn of(engine: &'a str, plan: &'a Plan, outcome: &'a Outcome) -> Self {
         let violations = outcome.judge.violations();
+        let judged = outcome.judge.judged().map(|(name, _)| name).collect();
         Self {
             entries: outcome.trace.entries(),
             end: SimTime::START + outcome.simulated,
             violations,
-            judged: outcome.judge.judged().map(|(name, _)| name).collect(),
             hash: Some(outcome.trace.hash()),
             verdict: if violations.is_empty() { Verdict::Held } else { Verdict::Violated },
-            ..Self::empty(engine, plan)
+            ..Self::empty(engine, plan, judged)
         }
     }
 
@@ -111,40 +114,29 @@ impl<'a> RunPage<'a> {
             }
         };
         let verdict = Verdict::of(failure);
-        Self { failure: Some(reason), verdict, ..Self::empty(engine, plan) }
+        Self { failure: Some(reason), verdict, ..Self::empty(engine, plan, Vec::new()) }
     }
 
     const fn verdict_name(&self) -> &'static str {
-        if self.as_expected { "as expected" } else { verdict_name(self.verdict) }
+        if self.as_expected { "violated as expected" } else { verdict_name(self.verdict) }
     }
 
-    fn empty(engine: &'a str, plan: &'a Plan) -> Self {
+    fn empty(engine: &'a str, plan: &'a Plan, judged: Vec<PropertyName>) -> Self {
         Self {
+            again: again::of_page(engine, plan, &judged),
             engine,
             plan,
+            seed: plan.seed,
             entries: &[],
             end: SimTime::START,
             violations: &[],
-            judged: Vec::new(),
+            judged,
             hash: None,
             failure: None,
-            again: again(engine, plan),
             verdict: Verdict::Held,
             as_expected: false,
         }
     }
-}
-
-fn again(engine: &str, plan: &Plan) -> String {
-    let known = engine.parse::<Engine>().ok();
-    let is_drawn = known.is_some_and(|engine| {
-        let scope = engine.scope();
-        swarm(plan.seed, &scope.kinds(), scope) == *plan
-    });
-    let which =
-        if is_drawn { format!("--seed {}", plan.seed) } else { "--plan plan.json".to_owned() };
-    let engine = known.map_or_else(|| format!("--engine {engine}"), Engine::arguments);
-    format!("tenure-sim replay {engine} {which}")
 }
 
 /// The contents of the page of campaigns.
@@ -160,7 +152,7 @@ pub struct CampaignPage<'a> {
 
 /// The page of one run, as HTML in UTF-8.
 pub fn run_page(run: &RunPage<'_>) -> String {
-    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, run.verdict_name());
+    let title = format!("{}, seed {}: {}", run.engine, run.seed, run.verdict_name());
     page::page(&title, &Data { run: Some(run::data(run)), campaign: None })
 }
 

@@ -8,6 +8,7 @@ use super::clocks::{self, Error};
 use super::collect;
 use super::item::{Item, Kind};
 use super::thinned::thinned;
+use super::tokens::Tokens;
 use super::{ITEMS_MOST, RunPage, causes};
 use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::{FaultKind, Plan, SimTime};
@@ -30,7 +31,7 @@ pub(super) struct RunData<'a> {
     beyond: Vec<String>,
     settings: Vec<(String, Vec<(String, String)>)>,
     plan: String,
-    violations: &'a [Violation],
+    violations: Vec<ViolationData>,
     kinds: Vec<KindData>,
     items: Vec<Item>,
     left_out: BTreeMap<Kind, usize>,
@@ -70,10 +71,11 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         let at = run.violations[index].at;
         format!("Faults until then: {}. Clocks: {drift}.", causes::faults_before(&items, at))
     });
+    let tokens = Tokens::of(run.entries);
     let thinned = thinned(items, ITEMS_MOST);
     RunData {
         engine: run.engine,
-        seed: run.plan.seed.to_string(),
+        seed: run.seed.to_string(),
         version: env!("CARGO_PKG_VERSION"),
         verdict: run.verdict_name(),
         end: run.end,
@@ -86,7 +88,7 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         beyond: run.plan.broken().iter().map(plain).collect(),
         settings: settings(run.plan),
         plan: run.plan.to_text(),
-        violations: run.violations,
+        violations: run.violations.iter().map(|violation| short(violation, &tokens)).collect(),
         kinds: Kind::ALL.map(described).into(),
         items: thinned.items,
         left_out: thinned.left_out,
@@ -95,6 +97,18 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         headline,
         cause,
     }
+}
+
+#[derive(Serialize)]
+struct ViolationData {
+    property: PropertyName,
+    at: SimTime,
+    what: String,
+}
+
+fn short(violation: &Violation, tokens: &Tokens) -> ViolationData {
+    let what = tokens.in_short(&violation.finding.to_string());
+    ViolationData { property: violation.property, at: violation.at, what }
 }
 
 fn described(kind: Kind) -> KindData {

@@ -104,7 +104,7 @@ impl Senders {
             &mut requests[end.saturating_sub(IN_FLIGHT)..end]
         });
         let best = latest
-            .filter(|request| request.asked == step.request)
+            .filter(|request| is_of(step, request.asked))
             .max_by_key(|request| (!request.is_served, fit(request, index, step), request.sent))?;
         best.is_served = true;
         Some(best.sent)
@@ -146,9 +146,14 @@ fn in_flight(requests: &[Request], index: usize) -> impl Iterator<Item = &Reques
     requests[end.saturating_sub(IN_FLIGHT)..end].iter()
 }
 
+/// Whether a step may be that request. Not every store is told what a candidate knows that looks.
+fn is_of(step: &StoreStep, asked: Asked) -> bool {
+    asked == step.request || asked.as_told() == step.request
+}
+
 /// The weight of a request for a step of the store; zero if it does not fit.
 fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
-    if request.asked != step.request {
+    if !is_of(step, request.asked) {
         return 0;
     }
     match request.answered {
@@ -191,6 +196,17 @@ mod tests {
         let senders = Senders::of(&entries);
         assert_eq!((senders.who(77), senders.who(88)), (Some(n(1)), Some(n(0))));
         assert_eq!((senders.sent(2), senders.sent(3)), (Some(1), Some(0)));
+    }
+
+    #[test]
+    fn looks_are_told_apart_though_the_store_is_not_told_what_is_known() {
+        let (looks, told) = (Asked::Look { seen: 5 }, Answer::At { past_is_watched: true });
+        let look = |id| Event::Sent { who: n(0), id, request: looks };
+        let served = || refuse(NOBODY, looks.as_told(), told, None);
+        let answered = |id| Event::Answered { who: n(0), id, answer: Some(told) };
+        let entries = entries(vec![look(1), served(), answered(1), look(2), served(), answered(2)]);
+        let senders = Senders::of(&entries);
+        assert_eq!((senders.sent(1), senders.sent(4)), (Some(0), Some(3)));
     }
 
     #[test]

@@ -68,7 +68,10 @@ fn every_step_has_its_sender() {
             if let Event::Store(step) = &entry.event {
                 let sent = senders.sent(index).unwrap_or_else(|| panic!("seed {seed}: {step:?}"));
                 let Event::Sent { who, request, .. } = entries[sent].event else { panic!() };
-                assert_eq!(request, step.request);
+                assert!(
+                    [request, request.as_told()].contains(&step.request),
+                    "seed {seed}: {request:?}"
+                );
                 if !matches!(request, Asked::Look { .. }) {
                     assert_eq!(Some(who), senders.who(step.holder));
                 }
@@ -107,7 +110,8 @@ fn tokens_have_numbers_and_full_values() {
     let (low, high) = (1_700_000_000_000_001, 1_700_000_000_000_002);
     let items = of([(1, leads(n(1), high)), (9, leads_no_more(n(1))), (20, leads(n(0), low))]);
     let tokens: Vec<_> = items.iter().map(|item| (&*item.label, &*item.facts[0].1)).collect();
-    assert_eq!(tokens, [("#2", &*high.to_string()), ("#1", &*low.to_string())]);
+    let [low, high] = [format!("#1, {low}"), format!("#2, {high}")];
+    assert_eq!(tokens, [("#2", &*high), ("#1", &*low)]);
 }
 
 #[test]

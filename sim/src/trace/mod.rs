@@ -98,6 +98,9 @@ pub enum Event {
         takes_over: bool,
         accepted_by_fenced: bool,
     },
+    /// A call of a user's service to what is outside of its process has arrived. The process began
+    /// it at `began`; a pause may have come before it was sent.
+    Called { who: Who, began: SimTime },
     /// The store has carried out a request of another election, which has its past in common with
     /// this one. Recorded for each server's first request, and for each candidate that knew a later
     /// tenure than the store, which begins another past.
@@ -112,6 +115,8 @@ pub enum Event {
     LookBegan { who: Who },
     /// A look has ended with the leader, or with the information that it is not known.
     LookEnded { who: Who },
+    /// The task that drives a process's candidates has panicked, with that message.
+    DriverPanicked { who: Who, what: String },
     /// A process of that node, or the engine's own, got no processor for a while, and no fault of
     /// the plan was the reason. Only an engine with real processes has such events.
     Stalled { node: Option<usize> },

@@ -7,6 +7,7 @@ mod files;
 mod install;
 mod merge;
 mod picture;
+mod printed;
 mod report;
 mod screen;
 mod shrink;
@@ -14,7 +15,11 @@ mod tolerance;
 mod trace;
 
 use std::path::Path;
+#[cfg(feature = "turmoil")]
+use std::process::Stdio;
 use std::process::{Command, Output};
+#[cfg(feature = "turmoil")]
+use std::time::Duration;
 
 use serde_json::Value;
 use tenure_sim::engines::Engine;
@@ -26,6 +31,18 @@ const FAULTS: &str = "partition,latency,pause,crash,store-loss,drift";
 
 fn command(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(arguments).output().unwrap()
+}
+
+/// A line of a shell in that folder, which finds the command by its name.
+pub(crate) fn in_a_shell(line: &str, folder: &Path) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_tenure-sim"));
+    let path = std::env::var("PATH").unwrap();
+    Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
+        .output()
+        .unwrap()
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -45,6 +62,30 @@ fn refused(arguments: &[&str], why: &[&str]) {
 
 fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_owned()
+}
+
+/// The engine that has finished is the model; the other one would take minutes.
+#[cfg(feature = "turmoil")]
+#[test]
+fn an_interrupted_campaign_prints_what_has_finished() {
+    // How long the first engine takes depends on the machine.
+    for seconds in [3, 10, 40, 120] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_tenure-sim"));
+        run.args(["run", "--runs", "2000", "--jobs", "1", "--faults", "latency"]);
+        let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        assert!(
+            Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success()
+        );
+        let ran = run.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.status.code(), Some(130), "{ran:?}");
+        if !text.is_empty() {
+            assert!(text.starts_with("model: ") && !text.contains("turmoil"), "{text}");
+            return;
+        }
+    }
+    panic!("the first engine does not finish");
 }
 
 #[test]

@@ -4,13 +4,12 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{FAULTS, command, json, path, refused};
+use super::{FAULTS, command, in_a_shell, json, path, refused};
+use crate::report::data;
 
 /// The data of a page.
-fn told(file: &str) -> Value {
-    let html = fs::read_to_string(file).unwrap();
-    let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
-    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+pub(super) fn told(file: &str) -> Value {
+    data(&fs::read_to_string(file).unwrap())
 }
 
 fn titles(campaign: &Value) -> Vec<&str> {
@@ -109,6 +108,21 @@ fn merged_campaigns_show_the_run_that_failed() {
     assert_eq!(told["run"]["seed"], "3");
 }
 
+/// The link to the moment of the picture on the page about reports.
+#[test]
+fn the_picture_on_the_page_is_of_two_leaders() {
+    let page = include_str!("../../../docs/report.md");
+    let line = page.lines().find(|line| line.contains("drift.html#violation=")).unwrap();
+    let (run, number) = line.split_once("drift.html#violation=").unwrap();
+    let run = run.split('#').next().unwrap().replacen("sim ", "tenure-sim ", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let ran = in_a_shell(&run, folder.path());
+    assert_eq!(ran.status.code(), Some(0), "{run}: {ran:?}");
+    let violations = &told(&path(folder.path(), "drift.html"))["run"]["violations"];
+    let shown = &violations[number.parse::<usize>().unwrap() - 1];
+    assert_eq!(shown["property"], "single-leader", "{violations}");
+}
+
 #[test]
 fn a_control_shows_what_broke() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,10 +130,14 @@ fn a_control_shows_what_broke() {
     let control = ["run", "--control", "unfenced", "--seed", "1", "--runs", "2", "--report", &page];
     assert_eq!(command(&control).status.code(), Some(0));
     let run = &told(&page)["run"];
-    assert_eq!(run["violations"][0]["property"], "unfenced-in-order");
+    let violation = &run["violations"][0];
+    assert_eq!(violation["property"], "unfenced-in-order");
+    assert_eq!(violation["what"], "n0 wrote under token #1 after a write under #2");
     assert_eq!(
         run["items"].as_array().unwrap().iter().filter(|of| of["kind"] == "violation").count(),
         1
     );
-    refused(&["run", "--control", "all", "--runs", "1", "--report", &page], &["one control"]);
+    for file in ["--report", "--plan-out", "--shrink"] {
+        refused(&["run", "--control", "all", "--runs", "1", file, &page], &["one control"]);
+    }
 }

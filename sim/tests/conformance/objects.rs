@@ -180,6 +180,20 @@ async fn conditions_are_tried_once() {
     assert_eq!(keys, BTreeSet::from(["a", "b", "c"].map(|key| Key::new(key).unwrap())));
 }
 
+/// By a candidate that waits, so that its takeover need not wait for the trial, and by no observer,
+/// which may have no right to write.
+#[tokio::test]
+async fn conditions_are_tried_before_a_takeover() {
+    let bucket = Careless::ignoring(|_| false);
+    look(&bucket.objects(), "job").await.unwrap();
+    let (tries, another) = (bucket.tries(), bucket.objects());
+    let store = CasStore::new(another.clone());
+    store.call(&Key::new("job").unwrap(), Request::Observe).await.unwrap();
+    assert_eq!(bucket.tries(), tries);
+    look(&another, "job").await.unwrap();
+    assert!(bucket.tries() > tries);
+}
+
 #[tokio::test]
 async fn an_object_names_the_version_that_it_replaced() {
     let bucket = Careless::ignoring(|_| false);

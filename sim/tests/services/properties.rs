@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::Value;
 use tenure_sim::Simulation;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::{Assumption, FaultKind, Plan};
@@ -10,6 +11,7 @@ use tenure_sim::simulation::{Outside, Process, Service};
 use tokio::time::sleep;
 
 use super::{failed, plan, what};
+use crate::report::data;
 
 /// Each leader adds its token, and may refuse older ones.
 struct Tokens {
@@ -133,6 +135,19 @@ fn an_unfenced_service_fails_with_a_small_plan_that_replays() {
     let plan = Plan::parse(told.lines().last().unwrap()).unwrap();
     assert_eq!(what(&failed(simulation.replay(&plan))), "out of order");
     Simulation::new().service(Tokens::service(true, OF_TOKENS)).replay(&plan).unwrap();
+
+    let run = &data(found.page.as_ref().unwrap().html())["run"];
+    assert_eq!(run["seed"], found.seed.to_string());
+    let items = run["items"].as_array().unwrap();
+    let calls: Vec<_> = items.iter().filter(|item| item["kind"] == "effect").collect();
+    let last = calls.iter().max_by_key(|call| call["at"].as_u64()).unwrap();
+    assert_eq!(last["label"], "call, after which tokens-in-order does not hold");
+    assert_eq!(calls.iter().filter(|call| call["tone"] == "stale").count(), 1, "{calls:?}");
+    // Each look once: no request is duplicated in this engine.
+    let is_look = |item: &&Value| item["label"].as_str().unwrap().starts_with("look, knowing");
+    let looks: Vec<_> = items.iter().filter(is_look).collect();
+    assert!(looks.len() > 1, "{items:?}");
+    assert!(looks.iter().all(|look| look["way"]["store"].as_array().unwrap().len() <= 1));
 }
 
 /// A process is paused inside of a poll, after the check and before the write. The write goes out,

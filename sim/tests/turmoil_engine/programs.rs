@@ -4,7 +4,7 @@
 use tenure_sim::engines::{Engine, EngineError};
 use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, ProcessFault, Program};
-use tenure_sim::trace::{Asked, Entry, Event};
+use tenure_sim::trace::{Asked, Entry, Event, Who};
 
 use super::{at, began, carry_out, healed, leader_at, ms, places, plan, the_one, time};
 
@@ -81,6 +81,54 @@ fn a_starved_driver_loses_its_lead() {
     }
 }
 
+/// Two overlap when the process crashes. The end of one does not starve the next process.
+#[test]
+fn a_restarted_process_is_not_starved() {
+    let node = Some(1);
+    let starve = ProcessFault::Starve.at(node);
+    let crash = ProcessFault::Crash { power: false }.at(node);
+    let faults = [at(4_000, 3_500, starve), at(4_100, 1_500, starve), at(4_500, 100, crash)];
+    let outcome = carry_out(&plan(faults.to_vec()));
+    let restarted = |who: Who| who.node == 1 && who.life == 1;
+    let sent =
+        places(&outcome, |event| matches!(event, Event::Sent { who, .. } if restarted(*who)));
+    assert!(sent.iter().any(|place| (ms(6_000)..ms(7_500)).contains(&time(&outcome, *place))));
+}
+
+/// A handover's answer and a resignation's are there when the driver runs again, and the answer to
+/// the look after which the candidate leaves.
+#[test]
+fn a_wish_and_a_stop_reach_the_driver_in_one_turn() {
+    let faults = [
+        at(4_000, 0, ProcessFault::HandOver { to: 3 }.at(None)),
+        at(4_000, 0, ProcessFault::Resign.at(None)),
+        at(4_000, 1_000, ProcessFault::Leave.at(None)),
+    ];
+    let starves = (0..3).map(|node| at(4_004, 50, ProcessFault::Starve.at(Some(node))));
+    let faults = faults.into_iter().chain(starves).collect();
+    let one_turn =
+        Plan { latency_us: (3_000, 4_000), ..in_manner(Manner::CancellationToken, faults) };
+    let outcome = carry_out(&one_turn);
+    let withdrawn = places(&outcome, |event| matches!(event, Event::Withdrawn { done: true, .. }));
+    let leaves = |event: &Event| matches!(event, Event::ResignAsked { hold_off: None, .. });
+    let leaves = the_one(&outcome, leaves);
+    assert_eq!(withdrawn.len(), 2);
+    assert!(withdrawn[0] < leaves && leaves < withdrawn[1]);
+    let moments = [withdrawn[0], leaves, withdrawn[1]].map(|place| time(&outcome, place));
+    assert_eq!(moments, [moments[0]; 3], "the lead was given back, and the candidate left");
+}
+
+#[test]
+fn a_log_that_panics_costs_no_lead() {
+    let with = |log_panics| {
+        let mut plan =
+            in_manner(Manner::WhileLeader, vec![at(4_000, 0, ProcessFault::Resign.at(None))]);
+        plan.program.log_panics = log_panics;
+        carry_out(&plan).trace.hash()
+    };
+    assert_eq!(with(true), with(false), "nothing else differs");
+}
+
 #[test]
 fn dropped_futures_cost_no_lead() {
     for manner in Manner::ALL {
@@ -103,6 +151,9 @@ fn the_model_engine_refuses_unsupported_programs() {
     let cancels = Program { cancels: true, ..Program::default() };
     let error = refused(&Plan { program: cancels, ..plan(vec![]) });
     assert!(error.contains("program.cancels"), "{error}");
+    let log_panics = Program { log_panics: true, ..Program::default() };
+    let error = refused(&Plan { program: log_panics, ..plan(vec![]) });
+    assert!(error.contains("program.log_panics"), "{error}");
     let starves = plan(vec![at(1, 1, ProcessFault::Starve.at(None))]);
     let error = Engine::Model.run(&starves, Judging::default()).unwrap_err();
     let EngineError::Plan(PlanError::Unsupported { index: 0, kind, engine: "model", .. }) = error

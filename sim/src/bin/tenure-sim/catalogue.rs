@@ -1,10 +1,11 @@
-//! What the page about faults says of kinds is what the catalogue says.
+//! What pages say of kinds of faults, conditions and properties is what their catalogues say.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use tenure_sim::engines::Engine;
 use tenure_sim::engines::real::Target;
 use tenure_sim::plan::{Assumption, FaultKind, Place, Scope};
+use tenure_sim::search::campaign::expected;
 
 const PAGE: &str = include_str!("../../../../docs/simulation/plans-and-faults.md");
 
@@ -74,6 +75,24 @@ fn assumptions_name_the_kinds_that_break_them() {
         for kind in FaultKind::ALL.into_iter().filter(|kind| kind.breaks().contains(&assumption)) {
             assert!(row.contains(&name(kind)), "{assumption:?} is broken by {kind}: {row}");
         }
+    }
+}
+
+#[test]
+fn pages_have_the_numbers_of_conditions_and_properties() {
+    let [model, turmoil] = [Engine::Model, Engine::Turmoil].map(|engine| expected(engine).count());
+    let campaigns = include_str!("../../../../docs/simulation/campaigns.md");
+    let first_run = include_str!("../../../../docs/simulation/first-run.md");
+    let judged = [Engine::Model, Engine::Turmoil].map(|engine| engine.properties().count());
+    let judged = judged.map(|number| format!("{number} of {number}"));
+    for (page, says) in [
+        (campaigns, format!("A campaign has to reach {model} situations")),
+        (campaigns, format!("{turmoil} are expected of `turmoil`")),
+        (first_run, format!(" properties that compared something {:>17}", judged[0])),
+        (first_run, format!(" {:>13}\n comparisons", judged[1])),
+        (first_run, format!(" {model} / 0 ")),
+    ] {
+        assert!(page.contains(&says), "a page has to say: {says}");
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, CliError> {
     if let Some(wanted) = arguments.report.open(&mut Files::read(&arguments.files))? {
         write_campaign(wanted, &merged)?;
     }
-    report(&merged, arguments.output)
+    let code = report(&merged, arguments.output)?;
+    arguments.report.show();
+    Ok(code)
 }
 
 fn source(path: &Path) -> Result<(String, Vec<Summary>), CliError> {

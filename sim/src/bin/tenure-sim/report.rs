@@ -1,6 +1,7 @@
 //! `--report` and `--svg`: the result of a command as an HTML page, or as a picture.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 use tenure_sim::engines::Engine;
@@ -61,6 +62,9 @@ pub(crate) struct CampaignReportArguments {
     /// Write a page that shows the sums, and the failed run, to this file, as HTML
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Open the page in a browser once it is written
+    #[arg(long, requires = "report")]
+    open: bool,
     /// Show this comparison in it, as printed by `compare --format json`
     #[arg(long, value_name = "FILE", requires = "report")]
     compare: Option<PathBuf>,
@@ -93,6 +97,18 @@ impl CampaignReportArguments {
 
     pub(crate) fn path(&self) -> Option<&Path> {
         self.report.as_deref()
+    }
+
+    /// Opens the page in a browser, if that is asked for. The result of the runs does not depend on
+    /// whether there is one.
+    pub(crate) fn show(&self) {
+        let Some(path) = self.report.as_deref().filter(|_| self.open) else { return };
+        let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        let mut command = Command::new(opener);
+        command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Err(why) = command.spawn() {
+            eprintln!("{} can't be opened by {opener}: {why}", path.display());
+        }
     }
 }
 

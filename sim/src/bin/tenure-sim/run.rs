@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
+use std::{process, thread};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,6 +13,8 @@ use tenure_sim::evidence::controls::Control;
 use tenure_sim::search::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
 use tenure_sim::search::shrink::{Budget, Shrunk};
 use tenure_sim::trace::file;
+use tokio::runtime::Builder;
+use tokio::signal;
 
 #[cfg(feature = "real")]
 use crate::args::StoreArguments;
@@ -85,8 +89,8 @@ pub(crate) struct RunArguments {
     check_determinism: bool,
     #[arg(long, value_name = "NAME", help = controls::about(), value_parser = controls::control_or_all())]
     #[arg(conflicts_with_all = [
-        "engine", "shard", "faults", "properties", "trace", "plan_out", "shrink", "check_determinism",
-        "mutants", "compare", "details",
+        "engine", "shard", "faults", "properties", "trace", "check_determinism", "mutants", "compare",
+        "details",
     ])]
     control: Option<Controls>,
     #[command(flatten)]
@@ -197,9 +201,20 @@ fn about_runs() -> String {
 }
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
+    let code = carry_out(arguments)?;
+    arguments.report.show();
+    Ok(code)
+}
+
+fn carry_out(arguments: &RunArguments) -> Result<u8, CliError> {
     if let Some(controls) = arguments.controls() {
-        let report = arguments.report.path();
-        return controls::run(&controls, arguments.control_runs(), report, arguments.output.output);
+        let wanted = controls::Wanted {
+            report: arguments.report.path(),
+            plan: arguments.plan_out.as_deref(),
+            small: arguments.shrink.as_deref(),
+        };
+        let runs = arguments.control_runs();
+        return controls::run(&controls, runs, &wanted, arguments.output.output);
     }
     let campaigns = arguments.campaigns()?;
     let mut files = Files::default();
@@ -207,7 +222,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     let plan = files.create_if(arguments.plan_out.as_deref())?;
     let shrink = files.create_if(arguments.shrink.as_deref())?;
     let page = arguments.report.open(&mut files)?;
-    let summaries = run_all(&campaigns, arguments.minutes)?;
+    let finished = Arc::default();
+    prints_if_interrupted(Arc::clone(&finished), arguments.output);
+    let summaries = run_all(&campaigns, arguments.minutes, &finished)?;
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
     }
@@ -246,9 +263,40 @@ pub(crate) fn report(
     Ok(worst.unwrap_or(Verdict::Inconclusive).exit_code())
 }
 
+/// The summaries of the engines that have finished.
+type Finished = Mutex<Vec<Summary>>;
+
+/// At Ctrl-C, ends this process with what has been finished.
+fn prints_if_interrupted(finished: Arc<Finished>, output: CampaignOutputArguments) {
+    let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
+    thread::spawn(move || {
+        if runtime.block_on(signal::ctrl_c()).is_err() {
+            return;
+        }
+        let summaries = lock(&finished).clone();
+        if !summaries.is_empty() {
+            // The line of the progress may be half full.
+            eprintln!("\ninterrupted: what follows had been finished");
+            // There is nobody left to tell.
+            let _ = report(&summaries, output);
+        }
+        process::exit(INTERRUPTED)
+    });
+}
+
+/// The exit code of a process that SIGINT has ended, as a shell shows it.
+const INTERRUPTED: i32 = 128 + 2;
+
+fn lock(finished: &Finished) -> MutexGuard<'_, Vec<Summary>> {
+    finished.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Carries out the campaigns one after another, until one has failed.
-fn run_all(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>, CliError> {
-    let mut summaries = Vec::new();
+fn run_all(
+    campaigns: &[Campaign],
+    minutes: Option<u64>,
+    finished: &Finished,
+) -> Result<Vec<Summary>, CliError> {
     for campaign in campaigns {
         let progress = Progress::new(campaign.engine.name(), "runs");
         let summary = match minutes {
@@ -262,12 +310,12 @@ fn run_all(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>,
         };
         drop(progress);
         let failed = summary.failed.is_some();
-        summaries.push(summary);
+        lock(finished).push(summary);
         if failed {
             break;
         }
     }
-    Ok(summaries)
+    Ok(lock(finished).clone())
 }
 
 /// How many seeds a soak runs between two looks at what this process holds: some seconds' worth

@@ -10,6 +10,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{Plan, SimTime};
+use tenure_sim::report::{Again, PlanFrom};
 use tenure_sim::search::campaign;
 use tenure_sim::search::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
 
@@ -69,7 +70,8 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, CliError> {
         let test = shrink::as_test(engine, &shrunk.plan, judging, shrunk.symptom.name(), &why);
         written(out.holding(test.as_bytes()))?;
     }
-    let smaller = Smaller { engine, plan: &plan, shrunk: &shrunk, took, out: &arguments.out };
+    let smaller =
+        Smaller { engine, plan: &plan, judging, shrunk: &shrunk, took, out: &arguments.out };
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
         Format::Human => smaller.show(&mut out, arguments.test_out.as_deref()),
@@ -109,6 +111,7 @@ fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> CliError {
 struct Smaller<'a> {
     engine: Engine,
     plan: &'a Plan,
+    judging: Judging<'a>,
     shrunk: &'a Shrunk,
     took: Duration,
     out: &'a Path,
@@ -131,11 +134,9 @@ impl Smaller<'_> {
         if !shrunk.done {
             writeln!(out, "The budget was used up: a larger --runs may give a smaller plan.")?;
         }
-        let file = self.out.display();
-        writeln!(
-            out,
-            "Written to {file}. Again: tenure-sim replay --engine {engine} --plan {file}"
-        )?;
+        let (engine, plan) = (engine.name(), PlanFrom::File(self.out));
+        let again = Again { engine, plan, judging: self.judging };
+        writeln!(out, "Written to {}. Again: {}", self.out.display(), again.replay())?;
         match test {
             Some(path) => writeln!(out, "The test is in {}.", path.display()),
             None => Ok(()),

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{Fault, Point, ProcessFault, RequestKind, Trigger, What, When};
+use tenure_sim::report::{Again, PlanFrom};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
@@ -59,8 +61,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, CliError> {
     let jobs = arguments.jobs.threads();
     let &SweepArguments { seeds, pairs, everything, runs, .. } = arguments;
     let progress = Progress::new("", "stops");
-    let report = Sweep { plan, seeds, pairs, everything, jobs, runs };
-    let report = report.run(|done, of| progress.set(done, Some(of), ""));
+    let sweep = Sweep { plan, seeds, pairs, everything, jobs, runs };
+    let report = sweep.run(|done, of| progress.set(done, Some(of), ""));
     drop(progress);
     let report = report.map_err(|why| CliError::Input(why.into()))?;
     if let Some(out) = plan_out {
@@ -68,7 +70,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, CliError> {
     }
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
-        Format::Human => show(&mut out, &report, arguments),
+        Format::Human => show(&mut out, &report, sweep.judging(), arguments.plan_out.as_deref()),
         Format::Json => writeln!(out, "{}", in_json(&report)),
     })?;
     Ok(report.verdict().exit_code())
@@ -80,7 +82,12 @@ fn in_json(report: &Report) -> Value {
     value
 }
 
-fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io::Result<()> {
+fn show(
+    out: &mut impl Write,
+    report: &Report,
+    judging: Judging<'_>,
+    plan_out: Option<&Path>,
+) -> io::Result<()> {
     let mut figures = table(["points", &report.points.to_string()]);
     figures.add_row(["runs".to_owned(), report.runs.to_string()]);
     figures.add_row(["left out".to_owned(), report.left_out.to_string()]);
@@ -92,7 +99,7 @@ fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io
     figures.add_row(["trace hash".to_owned(), report.hash.to_string()]);
     writeln!(out, "{figures}\n")?;
     if let Some(found) = &report.found {
-        failed(out, found, arguments)?;
+        failed(out, found, judging, plan_out)?;
     }
     match report.verdict() {
         Verdict::Held => writeln!(out, "HELD: nothing was violated"),
@@ -101,7 +108,12 @@ fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io
     }
 }
 
-fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io::Result<()> {
+fn failed(
+    out: &mut impl Write,
+    found: &Found,
+    judging: Judging<'_>,
+    plan_out: Option<&Path>,
+) -> io::Result<()> {
     writeln!(out, "First with {}:", in_words(&found.stops))?;
     match &found.failure {
         Failure::Violated { property, at_ns, what, .. } => {
@@ -114,12 +126,11 @@ fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io
             writeln!(out, "The first trace has the hash {first}, the second one {again}")?;
         }
     }
-    match &arguments.plan_out {
+    match plan_out {
         Some(path) => {
-            let path = path.display();
-            writeln!(out, "Its plan is in {path}. Again: tenure-sim replay --plan {path}")?;
-            let everything = if arguments.everything { " --everything" } else { "" };
-            writeln!(out, "Smaller: tenure-sim shrink --plan {path}{everything}\n")
+            let again = Again { engine: Engine::Model.name(), plan: PlanFrom::File(path), judging };
+            writeln!(out, "Its plan is in {}. Again: {}", path.display(), again.replay())?;
+            writeln!(out, "Smaller: {}\n", again.shrink(None))
         }
         None => writeln!(out, "Its plan (--plan-out writes it):\n{}\n", found.plan.to_text()),
     }

@@ -116,7 +116,7 @@ fn run_plan<A: Algorithm>(
 
 /// Refuses a plan that this engine can't carry out.
 fn refuse(plan: &Plan) -> Result<(), PlanError> {
-    let Program { elections, manner, cancels } = plan.program;
+    let Program { elections, manner, cancels, log_panics } = plan.program;
     let out_of_bounds = |field: &str, value, bound: &str| PlanError::OutOfBounds {
         field: field.into(),
         value,
@@ -131,6 +131,9 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
     }
     if cancels {
         return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
+    }
+    if log_panics {
+        return Err(out_of_bounds("program.log_panics", "true".to_owned(), "false"));
     }
     let refused = |(index, fault): (usize, &Fault)| {
         let kind = fault.kind();

@@ -28,6 +28,9 @@ pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
     if plan.program.cancels {
         return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
     }
+    if plan.program.log_panics {
+        return Err(out_of_bounds("program.log_panics", "true".to_owned(), "false"));
+    }
     if plan.work.reads_first {
         return Err(out_of_bounds("work.reads_first", "true".to_owned(), "false"));
     }

@@ -39,16 +39,21 @@ pub enum Target {
 }
 
 /// What these processes do not do, or can't show: they neither look for the leader nor wait for a
-/// cancellation token, and a lead is known up to the last answer before a request to resign, not up
-/// to the request.
-const OF_PROCESSES: &[PropertyName] =
-    &[PropertyName::LOOKS_WITHIN, PropertyName::TOLD_OF_THE_END, PropertyName::RESIGNED_AT_ONCE];
+/// cancellation token, a lead is known up to the last answer before a request to resign, not up to
+/// the request, and nothing is reported of a driver.
+const OF_PROCESSES: &[PropertyName] = &[
+    PropertyName::LOOKS_WITHIN,
+    PropertyName::TOLD_OF_THE_END,
+    PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::DRIVER_RUNS_ON,
+];
 
 /// The same for a store that shows only changes: not the requests that it has refused.
 const OF_CHANGES: &[PropertyName] = &[
     PropertyName::LOOKS_WITHIN,
     PropertyName::TOLD_OF_THE_END,
     PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::DRIVER_RUNS_ON,
     PropertyName::LINEARIZABLE,
 ];
 
@@ -58,6 +63,7 @@ const OF_TENURES: &[PropertyName] = &[
     PropertyName::LOOKS_WITHIN,
     PropertyName::TOLD_OF_THE_END,
     PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::DRIVER_RUNS_ON,
     PropertyName::LINEARIZABLE,
     PropertyName::TAKEOVER_WITHIN,
 ];

@@ -2,16 +2,18 @@
 //! candidate in each election.
 
 use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::ready;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tenure::runtime::Runtime;
 use tenure::store::AnyStore;
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::{Candidate, CandidateBuilder, Driver, Elections};
+use tenure::{Candidate, CandidateBuilder, Elections, StartError};
 use tokio::sync::mpsc;
 
 use super::contest::{Order, Participant};
@@ -22,8 +24,8 @@ use super::runtime::SimRuntime;
 use super::seat::Seat;
 use super::taking_part::TakingPart;
 use super::world::World;
-use crate::engines::EngineError;
 use crate::engines::node::{NodeProcess, Recording, key};
+use crate::engines::{EngineError, panics};
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 
@@ -40,7 +42,7 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
         let seat = Seat { world, node, election, elections, runtime };
         if election == 0 {
             let (candidate, driver) = seat.builder().build()?;
-            spawn(driven(Arc::clone(&seat.node), driver));
+            spawn(driven(Rc::clone(&seat.world), Arc::clone(&seat.node), driver.run()));
             spawn(seat.attend(candidate));
             continue;
         }
@@ -54,7 +56,7 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
             seat.runtime.sleep_until(seat.runtime.now() + Duration::from_millis(after)).await;
             match seat.builder().start() {
                 Ok(candidate) => seat.attend(candidate).await,
-                Err(error) => seat.node.breaks(EngineError::Simulation(error.to_string())),
+                Err(error) => seat.did_not_start(&error),
             }
         });
     }
@@ -68,13 +70,21 @@ fn name(node: usize) -> String {
 }
 
 /// The task that drives all of a node's candidates. A fault may starve it while other tasks run.
-async fn driven(node: Arc<Node>, driver: Driver) {
-    let mut driver = pin!(driver.run());
-    poll_fn(|context| {
+/// Its panic does not break the run: a property judges it.
+pub(super) async fn driven(world: Rc<World>, node: Arc<Node>, driver: impl Future<Output = ()>) {
+    let mut driver = pin!(driver);
+    let run = poll_fn(|context| {
         ready!(node.poll_driven(context));
         driver.as_mut().poll(context)
-    })
-    .await;
+    });
+    if let Err(panic) = AssertUnwindSafe(run).catch_unwind().await {
+        let what = panics::message(&*panic).to_owned();
+        // Another task may have panicked before it, in the same poll of the process.
+        if let Some(first) = panics::take().filter(|first| *first != what) {
+            node.panicked(first);
+        }
+        world.record(Of::All, Event::DriverPanicked { who: node.who(), what });
+    }
 }
 
 impl Seat {
@@ -123,9 +133,16 @@ impl Seat {
                 Some(TakingPart::begin(self, candidate))
             }
             Err(error) => {
-                self.node.breaks(EngineError::Simulation(error.to_string()));
+                self.did_not_start(&error);
                 None
             }
+        }
+    }
+
+    /// Without its driver, which has panicked, no candidate starts.
+    fn did_not_start(&self, error: &StartError) {
+        if !matches!(error, StartError::DriverGone) {
+            self.node.breaks(EngineError::Simulation(error.to_string()));
         }
     }
 }

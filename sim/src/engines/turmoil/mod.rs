@@ -17,6 +17,7 @@ mod journal;
 mod landings;
 mod late;
 mod links;
+mod log;
 mod node;
 mod process;
 mod refused;

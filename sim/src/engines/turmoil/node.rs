@@ -169,6 +169,11 @@ impl Node {
         self.alive.store(true, Ordering::Relaxed);
     }
 
+    /// Records an event outside of its process, which need not live any more.
+    pub(super) fn records_outside(&self, event: Event) {
+        self.journal.record(Of::One(0), event);
+    }
+
     pub(super) fn breaks(&self, why: EngineError) {
         self.journal.breaks(why);
     }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::runtime::{Handle, RuntimeMetrics};
 use tokio::task::{JoinHandle, LocalSet};
 
+use super::log::Log;
 use super::node::Node;
 use super::world::World;
 use crate::engines::{EngineError, panics};
@@ -38,12 +39,13 @@ where
 pub(super) async fn live(program: Program, world: Rc<World>, node: Arc<Node>) -> turmoil::Result {
     let _life = Life(Arc::clone(&node));
     let tasks = LocalSet::new();
+    let log = Log::new(world.program.log_panics);
     {
         let _inside = tasks.enter();
-        program(&world, &node)?;
+        log.within(|| program(&world, &node))?;
         spawn(std::future::pending::<()>());
     }
-    Process { tasks, node, beside: Handle::current().metrics() }.await;
+    Process { tasks, node, log, beside: Handle::current().metrics() }.await;
     Ok(())
 }
 
@@ -63,6 +65,7 @@ impl Drop for Life {
 struct Process {
     tasks: LocalSet,
     node: Arc<Node>,
+    log: Log,
     /// The tasks on this machine that belong to no task set. Only the process can have spawned one,
     /// because turmoil itself spawns tasks only for connections of a machine to itself.
     beside: RuntimeMetrics,
@@ -73,7 +76,8 @@ impl Future for Process {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         ready!(self.node.poll_running(context));
-        let polled = Pin::new(&mut self.tasks).poll(context);
+        let Self { tasks, log, .. } = &mut *self;
+        let polled = log.within(|| Pin::new(tasks).poll(context));
         if let Some(what) = panics::take() {
             self.node.panicked(what);
         }

@@ -37,8 +37,9 @@ pub(super) struct TakingPart {
 /// What the engine has asked a candidate for. A service may resign without being asked.
 #[derive(Default)]
 struct Asked {
-    is_resigning: Cell<bool>,
-    is_leaving: Cell<bool>,
+    resigning: Cell<bool>,
+    leaving: Cell<bool>,
+    handing_over: Cell<bool>,
 }
 
 /// The way in which a candidate leaves its election.
@@ -58,7 +59,8 @@ impl TakingPart {
         spawn(report(seat.clone(), candidate.events(), Rc::clone(&asked), has_stopped));
         let (hands_over, meant) = mpsc::unbounded_channel();
         let resigning = resigning(seat.clone(), candidate.clone(), Rc::clone(&asked), wanted);
-        let mut waiting = vec![spawn(resigning), spawn(handing_over(candidate.clone(), meant))];
+        let handing_over = handing_over(candidate.clone(), Rc::clone(&asked), meant);
+        let mut waiting = vec![spawn(resigning), spawn(handing_over)];
         if seat.world.program.cancels {
             waiting.push(spawn(cancels(seat.clone(), candidate.downgrade())));
         }
@@ -78,20 +80,30 @@ impl TakingPart {
     }
 
     pub(super) fn hands_over(&self, to: String) {
+        self.asked.handing_over.set(true);
         let _ = self.hands_over.send(to);
     }
 
-    /// Leaves the election for good, and waits until the driver has removed the candidate.
+    /// Leaves the election for good, and waits until the driver has removed the candidate. While it
+    /// hands over, it first looks for the leader, and stops in the poll in which it is told: what
+    /// follows from both answers may reach the driver in one turn.
     pub(super) async fn leaves(self, seat: &Seat) {
         let Self { candidate, working, resigns, hands_over, waiting, asked, stopped } = self;
         drop(hands_over);
-        asked.is_leaving.set(true);
+        let looks = asked.handing_over.get();
+        if looks {
+            // The handover asks first.
+            tokio::task::yield_now().await;
+            let _ = candidate.incumbent().await;
+        }
+        asked.leaving.set(true);
         seat.node.took(FaultKind::Leave);
         let who = seat.node.who();
         seat.record(Event::ResignAsked { who, hold_off: None });
         let key = (seat.node.index as u64) << 48 | seat.node.draw();
-        let leaving =
-            Draw::new(seat.node.seed, "leaves", key).pick(&[Leaving::Stops, Leaving::IsDropped]);
+        let ways: &[_] =
+            if looks { &[Leaving::Stops] } else { &[Leaving::Stops, Leaving::IsDropped] };
+        let leaving = Draw::new(seat.node.seed, "leaves", key).pick(ways);
         match (leaving, working) {
             (_, Working::Until { shut_down, work }) => {
                 // The receiving task may have ended.
@@ -147,8 +159,8 @@ async fn report(
         if let Event::SteppedDown { reason: Reason::HandedOver, .. } = event {
             node.took(FaultKind::HandOver);
         }
-        let resigns = resigns && !asked.is_leaving.get();
-        let by_itself = resigns && seat.is_of_a_service() && !asked.is_resigning.get();
+        let resigns = resigns && !asked.leaving.get();
+        let by_itself = resigns && seat.is_of_a_service() && !asked.resigning.get();
         if by_itself {
             seat.record(Event::ResignAsked { who, hold_off: Some(0) });
         } else if resigns {
@@ -164,9 +176,14 @@ async fn report(
 }
 
 /// Whether it succeeds is left open: the one that is meant may be down, or away.
-async fn handing_over(candidate: Candidate, mut meant: mpsc::UnboundedReceiver<String>) {
+async fn handing_over(
+    candidate: Candidate,
+    asked: Rc<Asked>,
+    mut meant: mpsc::UnboundedReceiver<String>,
+) {
     while let Some(to) = meant.recv().await {
         let _ = candidate.hand_over(Some(&to)).await;
+        asked.handing_over.set(false);
     }
 }
 
@@ -178,7 +195,7 @@ async fn resigning(
 ) {
     let hold_off = u64::try_from(seat.config().renew_interval().as_nanos()).ok();
     while wanted.recv().await.is_some() {
-        asked.is_resigning.set(true);
+        asked.resigning.set(true);
         seat.record(Event::ResignAsked { who: seat.node.who(), hold_off });
         if seat.world.program.cancels {
             // Dropped before or right after it was sent, then sent again: one resignation, or two.
@@ -187,6 +204,6 @@ async fn resigning(
         // The properties judge whether `resign` gave up.
         let done = candidate.resign().await.is_ok();
         seat.record(Event::Withdrawn { who: seat.node.who(), done });
-        asked.is_resigning.set(false);
+        asked.resigning.set(false);
     }
 }

@@ -5,6 +5,7 @@ use std::future::pending;
 
 use super::*;
 use crate::judge::Which;
+use crate::judge::properties::PropertyName;
 use crate::plan::{Fault, NodePlan, ProcessFault, Settings, When};
 
 fn plan(faults: Vec<Fault>) -> Plan {
@@ -73,6 +74,25 @@ fn a_panicking_task_fails_the_run() {
         panic!("{outcome:?}")
     };
     assert_eq!(what, "meant");
+}
+
+#[test]
+fn a_driver_that_panics_is_a_violation() {
+    let program = |world: &Rc<World>, node: &Arc<Node>| {
+        let panics = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            panic!("meant");
+        };
+        if node.index == 1 {
+            spawn(contender::driven(Rc::clone(world), Arc::clone(node), panics));
+        }
+        Ok(())
+    };
+    let judging = Judging::StopAtFirst(Which::Named(&[PropertyName::DRIVER_RUNS_ON]));
+    let outcome = run_plan(&plan(vec![]), judging, &(Rc::new(program) as Program), None, None);
+    let outcome = outcome.unwrap();
+    let violation = outcome.judge.violation().unwrap();
+    assert_eq!(violation.finding.to_string(), "the driver of n1 panicked: meant");
 }
 
 #[test]

@@ -310,6 +310,12 @@ findings! {
         " is not cancelled, though the tenure was over at ", ends,
     ];
 
+    // driver-runs-on
+    /// A driver panicked, or one of its turns did not end.
+    DriverPanicked { who: Who, what: String } = [
+        "the driver of ", who, " panicked: ", Detail(what),
+    ];
+
     // no-lead-lost-to-overload
     /// A lead was lost that the store could have renewed.
     LeadLostToOverload {

@@ -213,4 +213,15 @@ mod tests {
         fails(judge(), &refused(&[fault(FaultKind::Partition, 0), end(900)]));
         fails(judge(), &refused(&[fault(FaultKind::Pause, 0), looks(300), end(900)]));
     }
+
+    /// What stopped a process does not stop the one that follows it (seed 2686 of turmoil).
+    #[test]
+    fn a_restarted_process_asks() {
+        let starves = |when| at(when, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
+        let restarted = Who { node: 0, life: 1 };
+        let asks_again = at(50, sent(restarted, 1, asks(6)));
+        let again = [starves(30), at(40, crashed(n(0))), asks_again];
+        fails(judge(), &refused(&[&again[..], &[end(209)]].concat()));
+        holds(judge(), &refused(&[&again[..], &[starves(60), end(900)]].concat()));
+    }
 }

@@ -15,6 +15,7 @@ mod answered_when_healthy;
 mod asks_in_time;
 mod drained_before_the_next;
 mod drains_within_bounds;
+mod driver_runs_on;
 mod due;
 mod fail_closed;
 mod fenced_reads;
@@ -196,12 +197,13 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         all.push(Box::new(looks_within::LooksWithin::new(terms)));
         all.push(Box::new(resigned_at_once::ResignedAtOnce::default()));
         all.push(Box::new(told_of_the_end::ToldOfTheEnd::new(terms)));
+        all.push(Box::new(driver_runs_on::DriverRunsOn));
     }
     all
 }
 
 /// The names of the properties that judge runs of an engine with that tick: an engine without ticks
-/// has no handles, so the properties about handles do not apply.
+/// has no handles and no driver, so the properties about them do not apply.
 pub fn names_at(tick: Duration) -> impl Iterator<Item = PropertyName> {
     let terms = Terms::of_engine(tick);
     all(&terms).into_iter().map(|property| property.about().name)

@@ -42,6 +42,7 @@ impl PropertyName {
     pub const LOOKS_WITHIN: Self = Self("looks-within");
     pub const RESIGNED_AT_ONCE: Self = Self("resigned-at-once");
     pub const TOLD_OF_THE_END: Self = Self("told-of-the-end");
+    pub const DRIVER_RUNS_ON: Self = Self("driver-runs-on");
     pub const NO_LEAD_LOST_TO_OVERLOAD: Self = Self("no-lead-lost-to-overload");
     pub const RENEWALS_BEFORE_ACQUIRES: Self = Self("renewals-before-acquires");
     pub const FAIR_WITHIN_A_CLASS: Self = Self("fair-within-a-class");
@@ -51,7 +52,7 @@ impl PropertyName {
 
 impl PropertyName {
     /// The names of this crate's properties, in the order in which they judge.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::SINGLE_LEADER,
         Self::MARGIN_KEPT,
         Self::FAIL_CLOSED,
@@ -82,6 +83,7 @@ impl PropertyName {
         Self::LOOKS_WITHIN,
         Self::RESIGNED_AT_ONCE,
         Self::TOLD_OF_THE_END,
+        Self::DRIVER_RUNS_ON,
     ];
 
     /// The names of the properties that judge runs of the overload engine alone.

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::variables::{RUNS, SEED};
 use super::{Failed, Page, Simulation};
 use crate::engines::EngineError;
 use crate::engines::panics::{message, quietly};
@@ -81,7 +82,7 @@ impl Simulation {
         let plan = self.smallest(&plan, &failure);
         let failure = self.failure_of(&plan).unwrap_or(failure);
         self.repeat_panic(&plan, &failure);
-        let page = self.page(&plan);
+        let page = self.page(&plan, Some(seed));
         Failed { seed, plan, failure, page }
     }
 
@@ -108,12 +109,16 @@ impl Simulation {
         shrink_by(plan, budget, fails_alike, |_| {}).plan
     }
 
-    /// The page of the run; `None` if it has no trace.
-    pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
+    /// The page of the run of a plan, with the seed that it was found by; `None` if it has no trace.
+    pub(super) fn page(&self, plan: &Plan, found_by: Option<u64>) -> Option<Page> {
         let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.subject.carry_out(plan))));
         let (outcome, _) = run.ok()?.ok()?;
-        let again = "Simulation::replay, with the plan below".to_owned();
-        let page = RunPage { again, ..RunPage::of(self.subject.engine().name(), plan, &outcome) };
+        let mut page = RunPage::of(self.subject.engine().name(), plan, &outcome);
+        "Simulation::replay, with the plan below".clone_into(&mut page.again);
+        if let Some(seed) = found_by {
+            page.seed = seed;
+            page.again = format!("{SEED}={seed} {RUNS}=1, or {}", page.again);
+        }
         Some(Page(run_page(&page)))
     }
 }

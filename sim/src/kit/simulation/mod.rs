@@ -215,7 +215,7 @@ impl Simulation {
             Ok(run) if run.failure.is_none() => Ok(()),
             Ok(Run { failure: Some(failure), .. }) | Err(failure) => {
                 self.repeat_panic(plan, &failure);
-                let (seed, page) = (plan.seed, self.page(plan));
+                let (seed, page) = (plan.seed, self.page(plan, None));
                 let failed = Failed { seed, plan: plan.clone(), failure, page };
                 Err(SimulationError::Failed(Box::new(failed)))
             }

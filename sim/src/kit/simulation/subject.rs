@@ -136,7 +136,7 @@ impl Subject {
         }
     }
 
-    /// The run of a plan, and a digest of its events and of what the code under test did.
+    /// The run of a plan, and a digest of its events and of what a workload intended.
     pub(super) fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
         let (outcome, did) = match self {
             Self::Values { workload, carry } => {
@@ -148,7 +148,10 @@ impl Subject {
                 (outcome, workload.intents())
             }
             #[cfg(feature = "turmoil")]
-            Self::Service(new) => turmoil::run_service(plan, Judging::default(), new())?,
+            Self::Service(new) => {
+                let outcome = turmoil::run_service(plan, Judging::default(), new())?;
+                (outcome, Digest::default())
+            }
         };
         let mut digest = outcome.trace.hash();
         digest.add_run(plan.seed, did);

@@ -53,6 +53,11 @@ impl What {
         matches!(self, Self::Process { fault: ProcessFault::Pause, .. })
     }
 
+    /// Whether it stops a process, or a task of it, and so ends with it.
+    pub(in crate::plan) const fn ends_with_its_process(self) -> bool {
+        matches!(self, Self::Process { fault: ProcessFault::Pause | ProcessFault::Starve, .. })
+    }
+
     /// Whether it ends the process of the store.
     pub(crate) const fn is_a_store_crash(self) -> bool {
         matches!(

@@ -8,7 +8,7 @@
 //! - A fault of a node strikes the node that it names, or the one at which its trigger fired, or
 //!   the leader. Without any of them it does not strike.
 //! - A fault of a process does not strike a node whose process is down. A crash ends the pauses of
-//!   its process.
+//!   its process, and of its driver's task.
 //! - A fault that lasts ends just before the recovery phase begins, if it was not over earlier. It
 //!   does not begin if less than [`SHORTEST`] would be left: a store that is replaced within a
 //!   microsecond may grant one token twice.
@@ -224,18 +224,20 @@ impl Schedule {
             self.under_way.push(strike);
         }
         if strike.what.is_a_crash() {
-            self.end_pauses(strike.node, now);
+            self.end_with_process(strike.node, now);
         }
         Some(Step::Begin(strike))
     }
 
-    fn end_pauses(&mut self, node: Option<usize>, now: SimTime) {
-        let is_pause = |due: &Due| match due {
-            Due::End(strike) => strike.node == node && strike.what.is_a_pause(),
+    /// A process has crashed: what has stopped it, or a task of it, is over. It would stop the next
+    /// process once another fault of the kind ends, and no event would say so.
+    fn end_with_process(&mut self, node: Option<usize>, now: SimTime) {
+        let ends = |due: &Due| match due {
+            Due::End(strike) => strike.node == node && strike.what.ends_with_its_process(),
             _ => false,
         };
-        let pauses = self.timeline.iter().filter(|(_, due)| is_pause(due)).map(|(key, _)| *key);
-        for key in pauses.collect::<Vec<_>>() {
+        let ending = self.timeline.iter().filter(|(_, due)| ends(due)).map(|(key, _)| *key);
+        for key in ending.collect::<Vec<_>>() {
             if let Some(end) = self.timeline.remove(&key) {
                 self.put(now, end);
             }

@@ -164,19 +164,21 @@ fn process_faults_do_not_strike_dead_processes() {
 }
 
 #[test]
-fn a_crash_ends_the_pauses_of_its_process() {
+fn a_crash_ends_what_stops_its_process() {
     let steps = all(&[
         at(10, 500, pause(1)),
         at(11, 500, pause(0)),
         at(12, 500, partition(1)),
+        at(13, 500, ProcessFault::Starve.at(Some(1))),
         at(20, 100, crash(1)),
     ]);
     assert_eq!(
-        steps[3..],
+        steps[4..],
         [
-            (ms(20), true, 3, Some(1)),
+            (ms(20), true, 4, Some(1)),
             (ms(20), false, 0, Some(1)),
-            (ms(120), false, 3, Some(1)),
+            (ms(20), false, 3, Some(1)),
+            (ms(120), false, 4, Some(1)),
             (ms(511), false, 1, Some(0)),
             (ms(512), false, 2, Some(1)),
         ]

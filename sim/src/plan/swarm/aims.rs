@@ -20,21 +20,33 @@ pub(super) enum Aim {
     /// A process leaves several elections while its driver does not run, in the turmoil engine:
     /// several stops, and deadlines of all elections, are then due at once.
     StarvedLeave,
+    /// A leader hands over, resigns and leaves at once, in the turmoil engine, and its driver does
+    /// not run until all answers are there. What follows from each, a renewal and the end of the
+    /// election, then reaches the driver in one turn.
+    OneTurn,
 }
+
+/// How much later than the requests the driver of [`Aim::OneTurn`] stops, in milliseconds: less
+/// than most round trips take.
+const STOPS_AFTER_MS: u64 = 2;
+/// For how long: more than any round trip takes.
+const STOPS_FOR_MS: u64 = 30;
 
 impl Aim {
     /// One run in ten has one of the first two, if its kinds are allowed; in turmoil, one of twenty
-    /// others the third.
+    /// others has each of the next.
     pub(super) fn of(seed: u64, allowed: &[FaultKind], scope: Scope) -> Option<Self> {
         let is_allowed = |aim: &Self| aim.kinds().iter().all(|kind| allowed.contains(kind));
         let mut draw = Draw::new(seed, "aim", 0);
         let aim = draw.pick(&[Self::OverlappingWork, Self::AbandonedLease]);
         let aim = draw.chance(1, 10).then_some(aim).filter(is_allowed);
-        aim.or_else(|| {
-            let is_drawn = Draw::new(seed, "aim while starved", 0).chance(1, 20);
+        let in_turmoil = |stream, aim: Self| {
+            let is_drawn = Draw::new(seed, stream, 0).chance(1, 20);
             let is_aim = is_drawn && scope == Scope::Turmoil;
-            is_aim.then_some(Self::StarvedLeave).filter(is_allowed)
-        })
+            is_aim.then_some(aim).filter(is_allowed)
+        };
+        aim.or_else(|| in_turmoil("aim while starved", Self::StarvedLeave))
+            .or_else(|| in_turmoil("aim at one turn", Self::OneTurn))
     }
 
     const fn kinds(self) -> &'static [FaultKind] {
@@ -42,6 +54,9 @@ impl Aim {
             Self::OverlappingWork => &[FaultKind::Resign, FaultKind::PauseAtSend],
             Self::AbandonedLease => &[FaultKind::Crash],
             Self::StarvedLeave => &[FaultKind::Starve, FaultKind::Leave],
+            Self::OneTurn => {
+                &[FaultKind::HandOver, FaultKind::Resign, FaultKind::Leave, FaultKind::Starve]
+            }
         }
     }
 
@@ -51,17 +66,19 @@ impl Aim {
             Self::OverlappingWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
             // In the recovery phase every waiting candidate learns how long the lease lasts.
             Self::AbandonedLease => Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings },
-            Self::StarvedLeave => settings,
+            Self::StarvedLeave | Self::OneTurn => settings,
         }
     }
 
-    /// With several elections where it needs them, whose work ends with the process's shutdown.
+    /// With several elections where it needs them, whose work ends with the process's shutdown; or
+    /// with work that ends at once, so that the lease is handed back at once.
     pub(super) fn fitted_program(self, program: Program) -> Program {
         match self {
             Self::OverlappingWork | Self::AbandonedLease => program,
             Self::StarvedLeave => {
                 Program { elections: program.elections.max(3), manner: Manner::Until, ..program }
             }
+            Self::OneTurn => Program { manner: Manner::CancellationToken, ..program },
         }
     }
 
@@ -97,6 +114,23 @@ impl Aim {
                     at(at_ms, ProcessFault::Starve.at(node)),
                     at(at_ms + ttl_ms / 4, ProcessFault::Leave.at(node)),
                 ]
+            }
+            Self::OneTurn => {
+                let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 4 * ttl_ms);
+                let nobody = ProcessFault::HandOver { to: frame.nodes };
+                let asked = [(nobody, 0), (ProcessFault::Resign, 0), (ProcessFault::Leave, ttl_ms)];
+                let asked = asked.map(|(fault, for_ms)| Fault {
+                    when: When::AtMs(at_ms),
+                    for_ms,
+                    what: fault.at(None),
+                });
+                // The leader is among them; it leads no more by then.
+                let starved = (0..frame.nodes).map(|node| Fault {
+                    when: When::AtMs(at_ms + STOPS_AFTER_MS),
+                    for_ms: STOPS_FOR_MS,
+                    what: ProcessFault::Starve.at(Some(node)),
+                });
+                asked.into_iter().chain(starved).collect()
             }
         }
     }

@@ -239,7 +239,9 @@ fn program(seed: u64, scope: Scope) -> Program {
         Scope::Turmoil => {
             let elections = Draw::new(seed, "elections", 0).pick(&[1, 1, 1, 2, 3, 4]);
             let manner = Draw::new(seed, "manner", 0).pick(&Manner::ALL);
-            Program { elections, manner, cancels: Draw::new(seed, "cancels", 0).chance(1, 2) }
+            let cancels = Draw::new(seed, "cancels", 0).chance(1, 2);
+            let log_panics = Draw::new(seed, "log panics", 0).chance(1, 4);
+            Program { elections, manner, cancels, log_panics }
         }
     }
 }
@@ -296,6 +298,8 @@ mod tests {
         assert_eq!(aimed(&[FaultKind::Resign, FaultKind::Pause]), 0);
         let starves = [FaultKind::Starve, FaultKind::Leave];
         assert!((50..150).contains(&aimed_in(&starves, Scope::Turmoil)));
+        let one_turn = [&starves[..], &[FaultKind::HandOver, FaultKind::Resign]].concat();
+        assert!((130..250).contains(&aimed_in(&one_turn, Scope::Turmoil)));
         assert_eq!(aimed(&starves), 0);
     }
 

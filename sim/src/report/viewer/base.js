@@ -35,8 +35,10 @@ const soon = (what) => {
 };
 
 const SECOND = 1e9;
+// Texts have times with three decimals.
+const SHOWN = 1e6;
 // A time with as many digits as distinguish it from one that is `step` nanoseconds away.
-const clock = (ns, step = 1e3) => {
+const clock = (ns, step) => {
   const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(1, step)))));
   return (ns / SECOND).toFixed(digits) + " s";
 };

@@ -51,12 +51,6 @@ const overview = (canvas, run, whole) => {
   return { draw, on };
 };
 
-// The full token; lanes show its number only.
-const whole = (item) => {
-  const token = item.facts.find(([name]) => name === "token");
-  return token ? "  (token " + token[1] + ")" : "";
-};
-
 const pointer = (canvas, lane, state, act) => {
   const tip = by("tip");
   let dragged;
@@ -84,7 +78,7 @@ const pointer = (canvas, lane, state, act) => {
     tip.hidden = !item;
     canvas.style.cursor = item ? "pointer" : "";
     if (!item) return;
-    tip.textContent = `${clock(item.at, 1e4)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${describe(item)}${whole(item)}`;
+    tip.textContent = `${clock(item.at, SHOWN)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${describe(item)}`;
     const left = Math.min(event.offsetX + 14, canvas.clientWidth - tip.offsetWidth - 6);
     tip.style.left = left + "px";
     tip.style.top = event.offsetY + canvas.offsetTop + 16 + "px";
@@ -101,6 +95,8 @@ by("verdict").textContent = top_.verdict || "no verdict";
 by("verdict").classList.add((top_.verdict || "none").replaceAll(" ", "-"));
 if (data.run) {
   const run = data.run;
+  // One colour for what was to be violated: neither alarm nor praise.
+  body.classList.toggle("expected", run.verdict === "violated as expected");
   const figure = (name, value) => [name + " ", make("b", {}, value), " \u00a0 "];
   const figures = [["engine", run.engine], ["seed", run.seed], ["candidates", String(run.nodes)], ["simulated", length(run.end)], ["events", String(run.events)]];
   by("figures").append(data.campaign ? "the failed run, below: " : "", ...figures.flatMap(([name, value]) => figure(name, value)));

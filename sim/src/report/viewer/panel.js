@@ -11,9 +11,9 @@ const details = (item, run) => {
   const list = make("dl");
   list.append(fact("kind", (run.kinds.find((of) => of.kind === item.kind) || {}).name || item.kind));
   if (item.kind !== "violation" && item.kind !== "calm") list.append(fact("lane", laneName(item.node)));
-  list.append(fact("at", clock(item.at, 1)));
+  list.append(fact("at", clock(item.at, SHOWN)));
   if (item.until !== undefined) {
-    list.append(fact("until", clock(item.until, 1)), fact("lasts", length(item.until - item.at)));
+    list.append(fact("until", clock(item.until, SHOWN)), fact("lasts", length(item.until - item.at)));
   }
   for (const [name, value] of item.facts) list.append(fact(name, value));
   into.append(make("p", { className: "headline" }, item.label), list);
@@ -24,7 +24,7 @@ const near = (order, item, select) => {
   const index = Math.max(0, order.indexOf(item));
   const rows = order.slice(Math.max(0, index - AROUND), index + AROUND + 1).map((other) => {
     const lane = other.kind === "violation" || other.kind === "calm" ? "" : laneName(other.node);
-    const button = make("button", { title: other.label }, make("span", { className: "time" }, clock(other.at, 1e5)),
+    const button = make("button", { title: other.label }, make("span", { className: "time" }, clock(other.at, SHOWN)),
       make("span", { className: "lane" }, lane), make("span", {}, describe(other)));
     button.setAttribute("aria-current", String(other === item));
     button.addEventListener("click", () => select(other));

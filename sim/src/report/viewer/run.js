@@ -168,12 +168,12 @@ const head = (run) => {
   if (run.trouble) add("The run failed", "", run.trouble);
   if (list.length) {
     const most = list[run.headline];
-    add(most.property, " violated at " + clock(most.at, 1) + (list.length > 1 ? `, one of ${list.length} violations` : ""), most.what);
+    add(most.property, " violated at " + clock(most.at, SHOWN) + (list.length > 1 ? `, one of ${list.length} violations` : ""), most.what);
     first.append(make("p", { className: "cause" }, run.cause));
   }
   if (list.length) {
     const rows = list.map((of) => {
-      const row = make("button", { title: of.what }, make("span", {}, clock(of.at, 1e5)), make("span", {}, of.property));
+      const row = make("button", { title: of.what }, make("span", {}, clock(of.at, SHOWN)), make("span", {}, of.property));
       row.addEventListener("click", () => { location.hash = "violation=" + (list.indexOf(of) + 1); });
       return row;
     });

@@ -17,7 +17,9 @@ mod units;
 mod verdict;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::engines::Engine;
 use crate::judge::properties::PropertyName;
@@ -80,7 +82,9 @@ impl Campaign {
         let began = Instant::now();
         let add = |summary: &mut Summary, number| {
             let Some(seed) = self.seeds.nth(number) else { return ControlFlow::Break(()) };
+            let began = processor_time();
             let run = one(seed);
+            summary.core += processor_time().saturating_sub(began);
             let failed = run.failure.is_some();
             summary.add(run);
             progress();
@@ -122,7 +126,40 @@ impl Campaign {
     }
 }
 
+/// The processor time of the thread that calls this.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // It begins at zero.
+    Duration::from_secs(time.tv_sec.unsigned_abs())
+        + Duration::from_nanos(time.tv_nsec.unsigned_abs())
+}
+
 /// The conditions that a campaign in this engine should meet.
 pub fn expected(engine: Engine) -> impl Iterator<Item = &'static str> {
     sometimes::names(engine.scope())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::summary::tests::{campaign, meeting};
+    use super::*;
+
+    #[test]
+    fn only_what_threads_compute_is_processor_time() {
+        let least = Duration::from_millis(20);
+        let computes = |seed: u64| {
+            let began = processor_time();
+            while seed == 1 && processor_time() < began + least {
+                std::hint::spin_loop();
+            }
+            sleep(least);
+            meeting(seed)
+        };
+        let campaign = Campaign { seeds: Seeds::range(1, 40), jobs: 2, ..campaign() };
+        let summary = campaign.run_each(&computes, || ());
+        assert!(summary.core >= least, "{:?}", summary.core);
+        assert!(summary.core < summary.wall, "{:?} of {:?}", summary.core, summary.wall);
+    }
 }

@@ -19,7 +19,7 @@ pub struct Report<'a> {
     pub runs_per_s: f64,
     /// Events a second.
     pub events_per_s: f64,
-    /// Simulated seconds a second, for each thread.
+    /// Simulated seconds for each second of processor time.
     pub simulated_s_per_core_s: f64,
     /// The verdict.
     pub verdict: Verdict,

@@ -67,7 +67,8 @@ pub struct Summary {
     /// The wall-clock time: the longest one of merged campaigns, as if they had run in parallel.
     #[serde(rename = "wall_s", with = "units::in_seconds")]
     pub wall: Duration,
-    /// The wall-clock time of all threads together.
+    /// The processor time of the threads that carried out the runs. What other threads and
+    /// processes took is not in it.
     #[serde(rename = "core_s", with = "units::in_seconds")]
     pub core: Duration,
     /// The number of events.
@@ -186,6 +187,7 @@ impl Summary {
         self.seed = seed;
         self.runs += other.runs;
         self.simulated += other.simulated;
+        self.core += other.core;
         self.events += other.events;
         self.elections += other.elections;
         self.trace_hash.add(other.trace_hash);
@@ -220,10 +222,9 @@ impl Summary {
         self.seeds = joined(&self.seeds);
         self.jobs += other.jobs;
         self.wall = self.wall.max(other.wall);
-        self.core += other.core;
     }
 
-    /// Adds a campaign that ran afterwards with the seeds that follow, but not its time.
+    /// Adds a campaign that ran afterwards with the seeds that follow, but not its wall-clock time.
     pub(super) fn add_later(&mut self, other: Self) {
         match (self.seeds.last_mut(), other.seeds.as_slice()) {
             (Some(last), [next]) if last.first + last.count == next.first => {
@@ -235,10 +236,9 @@ impl Summary {
     }
 
     pub(super) fn took(&mut self, wall: Duration, jobs: usize) {
-        let jobs = u32::try_from(jobs.max(1)).unwrap_or(u32::MAX);
-        self.jobs = jobs.into();
+        let jobs = jobs.max(1) as u64;
+        self.jobs = jobs;
         self.wall = wall;
-        self.core = wall * jobs;
     }
 
     fn ordered(&mut self, kind: FaultKind, count: Ordered) {

@@ -110,7 +110,8 @@ impl Sweep {
         Ok(part.report(spots, self))
     }
 
-    const fn judging(&self) -> Judging<'static> {
+    /// The properties that judge its runs.
+    pub const fn judging(&self) -> Judging<'static> {
         if self.everything {
             Judging::KeepJudging(Which::All)
         } else {

@@ -41,8 +41,13 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
         | Event::WaitsToBeTold { who, .. }
         | Event::LookBegan { who }
         | Event::LookEnded { who }
+        | Event::DriverPanicked { who, .. }
         | Event::CallbackBegan { who, .. }
         | Event::CallbackEnded { who, .. } => is_who(*who),
+        Event::Called { who, began } => {
+            is_who(*who)?;
+            check_time(line, "began", *began)
+        }
         Event::WorkEnded { who, polled, .. } => {
             is_who(*who)?;
             polled.map_or(Ok(()), |polled| ends("polled", polled))

@@ -15,9 +15,11 @@ use std::io::{self, Write};
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::FaultKind;
 use tenure_sim::plan::json::plain;
 use tenure_sim::report::text::{self, milliseconds};
+use tenure_sim::report::{Again, PlanFrom};
 use tenure_sim::search::campaign::{Failure, Report, Seeds, Soak, Summary, Usage, Verdict};
 
 /// All figures of all engines in columns, then the failed runs and the verdicts.
@@ -56,7 +58,7 @@ fn figures(summaries: &[Summary]) -> Table {
     row("threads", &|summary| summary.jobs.to_string());
     row("runs a second", &|summary| format!("{:.0}", Report::from(summary).runs_per_s));
     row("events a second", &|summary| format!("{:.0}", Report::from(summary).events_per_s));
-    row("simulated seconds a second and thread", &|summary| {
+    row("simulated seconds a processor second", &|summary| {
         format!("{:.0}", Report::from(summary).simulated_s_per_core_s)
     });
     row("events", &|summary| summary.events.to_string());
@@ -182,11 +184,15 @@ fn failure(out: &mut impl Write, summary: &Summary, events: usize) -> io::Result
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
     text::failure(out, &failed.failure, events)?;
-    let (engine, seed) = (summary.engine.parse::<Engine>().ok(), failed.seed);
-    let chosen = engine.map_or_else(|| format!("--engine {}", summary.engine), Engine::arguments);
-    let (faults, properties) = (faults_flag(summary), properties_flag(summary));
-    writeln!(out, "\nAgain: tenure-sim replay {chosen} --seed {seed}{faults}{properties}")?;
-    if engine.is_some_and(|engine| !engine.simulates()) {
+    let judged = summary.properties.keys().filter_map(|name| name.parse().ok());
+    let judged: Vec<PropertyName> = judged.collect();
+    let again = Again {
+        engine: &summary.engine,
+        plan: PlanFrom::Seed { seed: failed.seed, faults: &summary.allowed },
+        judging: Judging::StopAtFirst(Which::Named(&judged)),
+    };
+    writeln!(out, "\nAgain: {}", again.replay())?;
+    if summary.engine.parse::<Engine>().is_ok_and(|engine| !engine.simulates()) {
         writeln!(
             out,
             "Keep its plan: the same command with --plan-out FILE\n\nThat plan elsewhere:"
@@ -195,38 +201,12 @@ fn failure(out: &mut impl Write, summary: &Summary, events: usize) -> io::Result
         return writeln!(out);
     }
     match &failed.failure {
-        Failure::Violated { property, .. } => writeln!(
-            out,
-            "Smaller: tenure-sim shrink {chosen} --seed {seed}{faults} --property {property}\n"
-        ),
-        Failure::Broke { .. } => {
-            writeln!(out, "Smaller: tenure-sim shrink {chosen} --seed {seed}{faults}\n")
+        Failure::Violated { property, .. } => {
+            writeln!(out, "Smaller: {}\n", again.shrink(Some(property.as_str())))
         }
+        Failure::Broke { .. } => writeln!(out, "Smaller: {}\n", again.shrink(None)),
         Failure::Refused { .. } | Failure::Nondeterministic { .. } => writeln!(out),
     }
-}
-
-/// The flag that is needed besides engine and seed to draw the same plan again.
-fn faults_flag(summary: &Summary) -> String {
-    let default = summary.engine.parse().map(|engine: Engine| engine.scope().kinds());
-    if default.as_ref() == Ok(&summary.allowed) {
-        return String::new();
-    }
-    let names: Vec<&str> = summary.allowed.iter().map(|kind| kind.name()).collect();
-    format!(" --faults {}", names.join(","))
-}
-
-/// The flag that selects the same properties again.
-fn properties_flag(summary: &Summary) -> String {
-    let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    let default = summary
-        .engine
-        .parse()
-        .map(|engine: Engine| engine.properties().map(PropertyName::as_str).collect());
-    if default.as_ref() == Ok(&by) {
-        return String::new();
-    }
-    format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
 }
 
 /// The verdict of a campaign, with at most that many names of each kind of thing that is missing.

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 /// How often the line is written.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// So that the whole line fits 60 columns.
-const BAR: u64 = 20;
+/// The columns of the whole line, at most.
+const WIDTH: usize = 60;
+/// The columns of its bar, at most and at least.
+const BAR: (usize, usize) = (20, 5);
 
 /// What is counted, and how much of it is done. Threads count at the same time.
 pub(crate) struct Progress {
@@ -66,18 +68,36 @@ fn line(
     detail: &str,
 ) -> String {
     let seconds = elapsed.as_secs();
-    let (bar, count, time) = match of.filter(|&of| of >= done && of > 0) {
-        None => (String::new(), format!("{done} {unit}"), format!("{seconds} s")),
-        Some(of) => {
-            let full = BAR * done / of;
-            let bar: String = (0..BAR).map(|at| if at < full { '#' } else { '.' }).collect();
-            let left = seconds * (of - done) / done.max(1);
-            (format!("{bar} "), format!("{done}/{of} {unit}"), format!("{left} s to go"))
-        }
-    };
     let about = if about.is_empty() { String::new() } else { format!("{about} ") };
     let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
-    format!("{about}{bar}{count}, {time}{detail}")
+    let Some(of) = of.filter(|&of| of >= done && of > 0) else {
+        return format!("{about}{done} {unit}, {}{detail}", time(seconds));
+    };
+    let left = u128::from(seconds) * u128::from(of - done) / u128::from(done.max(1));
+    let left = time(u64::try_from(left).unwrap_or(u64::MAX));
+    let text = format!("{}/{of} {unit}, {left} to go{detail}", rounded(done, of));
+    let room = WIDTH.saturating_sub(about.len() + text.len() + 1).min(BAR.0);
+    if room < BAR.1 {
+        return format!("{about}{text}");
+    }
+    let full = u128::from(done) * room as u128 / u128::from(of);
+    let bar: String = (0..room).map(|at| if (at as u128) < full { '#' } else { '.' }).collect();
+    format!("{about}{bar} {text}")
+}
+
+/// The number without the digits that are less than a hundredth of all.
+fn rounded(done: u64, of: u64) -> u64 {
+    done - done % 10_u64.pow(of.ilog10().saturating_sub(2))
+}
+
+/// A time in the unit in which it has few digits.
+fn time(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        172_800.. => format!("{} days", seconds / 86_400),
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +110,18 @@ mod tests {
         let half = line("turmoil", "runs", (50, Some(100)), second, "");
         assert_eq!(half, "turmoil ##########.......... 50/100 runs, 30 s to go");
         assert_eq!(line("", "stops", (7, None), second, "2 nodes"), "7 stops, 30 s, 2 nodes");
-        let widest = line("turmoil", "runs", (999_999, Some(1_000_000)), second * 99, "");
-        assert!(widest.len() <= 60, "{widest}");
+    }
+
+    #[test]
+    fn figures_are_round_and_the_line_fits() {
+        let minutes = Duration::from_secs(300);
+        let half = line("model", "runs", (16_438, Some(50_000)), minutes, "");
+        assert_eq!(half, "model ######.............. 16400/50000 runs, 10 min to go");
+        for engine in ["model", "turmoil", "real-redis-sentinel"] {
+            for done in [0, 1, 999, 5_000_000, 9_999_999, 10_000_000] {
+                let line = line(engine, "runs", (done, Some(10_000_000)), minutes, "");
+                assert!(line.len() <= WIDTH && line.contains("/10000000 runs, "), "{line}");
+            }
+        }
     }
 }

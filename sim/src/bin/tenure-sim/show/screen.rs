@@ -4,11 +4,14 @@ use std::env;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use clap::Parser;
 use tenure_sim::engines::Engine;
+use tenure_sim::report::quoted;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Summary, Verdict};
 
 use super::{Table, failure, heads, numbers, seeds, verdict};
+use crate::Arguments;
 
 /// How many things of a kind that is missing are named.
 const NAMED: usize = 3;
@@ -71,29 +74,38 @@ fn next(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
             writeln!(out, "\nMore seeds may meet what is missing: --runs, for each engine")?;
         }
         Some(Verdict::Held) => {
-            writeln!(out, "\nSee properties fail: tenure-sim run --control all")?;
+            writeln!(out, "\nSee a property fail: {FAILS}")?;
         }
         // The commands that show the failed run stand before.
         Some(Verdict::Violated | Verdict::Nondeterministic) | None => {}
     }
-    writeln!(out, "All figures: {}", with("--details"))?;
-    writeln!(out, "As a page: {}", with("--report campaign.html"))?;
-    writeln!(out, "In a checkout, tenure-sim is: cargo run --release -p tenure-sim --")
+    for (what, further) in
+        [("All figures", &["--details"][..]), ("As a page", &["--report", "campaign.html"])]
+    {
+        if let Some(command) = with(further) {
+            writeln!(out, "{what}: {command}")?;
+        }
+    }
+    writeln!(out, "In a checkout, tenure-sim is: {IN_A_CHECKOUT}")
 }
 
-/// This command with a further argument, for a shell.
-fn with(further: &str) -> String {
-    let given = env::args_os().skip(1).map(|argument| {
-        let argument = argument.to_string_lossy().into_owned();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-        if !argument.is_empty() && argument.chars().all(is_plain) {
-            argument
-        } else {
-            format!("'{}'", argument.replace('\'', r"'\''"))
-        }
-    });
-    let words = ["tenure-sim".to_owned()].into_iter().chain(given).chain([further.to_owned()]);
-    words.collect::<Vec<_>>().join(" ")
+/// A run that breaks an assumption, and so a promise: found, made small, and shown.
+const FAILS: &str = "tenure-sim run --control drift --shrink small.json --report drift.html --open";
+
+const IN_A_CHECKOUT: &str = if cfg!(feature = "real") {
+    "cargo run --release -p tenure-sim --features real --"
+} else {
+    "cargo run --release -p tenure-sim --"
+};
+
+/// This command with further arguments, for a shell; `None` if it does not accept them, as it has
+/// them already.
+fn with(further: &[&str]) -> Option<String> {
+    let given = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let words = ["tenure-sim".to_owned()].into_iter().chain(given);
+    let words: Vec<String> = words.chain(further.iter().map(|&word| word.to_owned())).collect();
+    Arguments::try_parse_from(&words).ok()?;
+    Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
 /// A long time in the unit in which it has few digits.

@@ -67,10 +67,6 @@ impl Hosting {
         }
     }
 
-    pub(super) fn calls(&self) -> Calls {
-        self.calls.clone()
-    }
-
     /// A process of that node begins, with that candidate.
     pub(in crate::engines::turmoil) fn begins(
         &self,

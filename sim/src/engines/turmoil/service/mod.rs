@@ -23,7 +23,7 @@ use crate::engines::EngineError;
 use crate::judge::properties::{self, PropertyName};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{Assumption, Plan};
-use crate::trace::{Digest, Who};
+use crate::trace::Who;
 
 /// A service that runs on each node of a simulation, and what must be true of all its nodes
 /// together.
@@ -176,15 +176,12 @@ pub(crate) fn judges_services() -> impl Iterator<Item = PropertyName> {
     properties::names_at(super::TICK).filter(|name| !OF_OWN_WORK.contains(name))
 }
 
-/// Carries out a plan with that service on each node, and judges the run. Also returns a digest of
-/// its calls.
+/// Carries out a plan with that service on each node, and judges the run.
 pub(crate) fn run_service(
     plan: &Plan,
     judging: Judging<'_>,
     service: Arc<dyn Hosted>,
-) -> Result<(Outcome, Digest), EngineError> {
+) -> Result<Outcome, EngineError> {
     let hosting = Hosting::new(plan, service);
-    let calls = hosting.calls();
-    let outcome = super::run_plan(plan, judging, &super::own_program(), None, Some(hosting))?;
-    Ok((outcome, calls.digest()))
+    super::run_plan(plan, judging, &super::own_program(), None, Some(hosting))
 }

@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::future::pending;
-use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engines::node::NodeProcess;
 use crate::engines::panics::message;
+use crate::engines::turmoil::TICK;
 use crate::engines::turmoil::landings::Landings;
 use crate::engines::turmoil::node::Node;
-use crate::engines::turmoil::{TICK, lock};
 use crate::plan::Point;
 use crate::plan::draw::Draw;
-use crate::trace::{Digest, Hasher, Who};
+use crate::trace::{Event, Who};
 
 /// A process's way to what all nodes share: a database, a queue, the world.
 #[derive(Clone)]
@@ -63,8 +62,10 @@ impl Outside {
             return pending().await;
         }
         let (node, who, calls) = (Arc::clone(&self.node), self.who, self.calls.clone());
+        let began = node.true_now();
         let lands = move || {
-            calls.landed(who, node.true_now().as_nanos());
+            calls.landed();
+            node.records_outside(Event::Called { who, began });
             // There is no reply: the run ends.
             catch_unwind(AssertUnwindSafe(effect))
                 .map_err(|panic| node.panicked(message(&*panic).to_owned()))
@@ -92,28 +93,16 @@ impl fmt::Debug for Outside {
     }
 }
 
-/// The calls of a run that have landed.
+/// The number of calls of a run that have landed.
 #[derive(Clone, Default)]
-pub(in crate::engines::turmoil) struct Calls(Arc<Mutex<Landed>>);
-
-#[derive(Default)]
-struct Landed {
-    count: u64,
-    hash: Hasher,
-}
+pub(super) struct Calls(Arc<AtomicU64>);
 
 impl Calls {
-    fn landed(&self, who: Who, at_ns: u64) {
-        let landed = &mut *lock(&self.0);
-        landed.count += 1;
-        (who, at_ns).hash(&mut landed.hash);
+    fn landed(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn count(&self) -> u64 {
-        lock(&self.0).count
-    }
-
-    pub(super) fn digest(&self) -> Digest {
-        lock(&self.0).hash.digest()
+        self.0.load(Ordering::Relaxed)
     }
 }
