@@ -119,6 +119,41 @@ fn every_block_of_rust_is_compiled() {
     assert!(blocks > 20, "{blocks} blocks");
 }
 
+/// Whether the package of that name is in that folder.
+fn is_package(name: &str, folder: &str) -> bool {
+    let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml"));
+    manifest.is_ok_and(|text| text.contains(&format!("name = \"{name}\"")))
+}
+
+/// What is wrong with a page's packages that are to be had as a folder: `NAME = { path = "../tenure/.." }`.
+fn missing_packages(page: &str, text: &str) -> Vec<String> {
+    let blocks = shell::blocks(page, text);
+    let lines = blocks.iter().flat_map(|block| block.text.lines());
+    let needed = lines.filter_map(|line| line.split_once(" = { path = \"../tenure/"));
+    let needed: Vec<_> =
+        needed.map(|(name, rest)| (name, rest.split('"').next().unwrap())).collect();
+    let missing = needed.iter().filter(|(name, folder)| !is_package(name, folder));
+    let mut faults: Vec<_> =
+        missing.map(|(name, folder)| format!("{page}: no {name} in {folder}")).collect();
+    let jobs = blocks.iter().filter(|block| block.language == "yaml" && !needed.is_empty());
+    let cannot_build = |block: &&shell::Block| {
+        block.text.contains("run: cargo ") && !block.text.contains(" ../tenure ")
+    };
+    faults.extend(jobs.filter(cannot_build).map(|_| format!("{page}: a job without ../tenure")));
+    faults
+}
+
+#[test]
+fn packages_in_folders_are_there_in_jobs_too() {
+    let pages = shell::pages(&root());
+    let faults: Vec<_> =
+        pages.iter().flat_map(|(page, text)| missing_packages(page, text)).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    let page = "```toml\ntenure-sim = { path = \"../tenure/sin\" }\n```\n```yaml\n- run: cargo test\n```\n";
+    let found = ["page.md: no tenure-sim in sin", "page.md: a job without ../tenure"];
+    assert_eq!(missing_packages("page.md", page), found);
+}
+
 #[test]
 fn code_that_nothing_compiles_is_found() {
     let page = "```rust\n    b();\n    c();\n```\n```rust\nd();\n```\n```rust,ignore\na();\n```\n```\n```\n\

@@ -13,6 +13,10 @@ use tenure_servers::PostgresServer;
 
 const ELECTION: &str = "reports";
 
+fn fence() -> Fence {
+    Fence::new(&Key::new(ELECTION).unwrap())
+}
+
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 fn url(server: &PostgresServer) -> String {
@@ -38,7 +42,7 @@ trait Client: Sized {
 
 async fn late_writes_are_refused<C: Client>() {
     let server = PostgresServer::start().unwrap();
-    let fence = Fence::new(&Key::new(ELECTION).unwrap());
+    let fence = fence();
     server.sql(&fence.schema_sql()).unwrap();
     server.sql("CREATE TABLE reports (token bigint)").unwrap();
 

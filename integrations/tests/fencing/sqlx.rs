@@ -1,10 +1,16 @@
 //! sqlx.
 
+use std::sync::LazyLock;
+
 use sqlx::{PgPool, Postgres, Transaction};
 use tenure::fence::postgres::Fence;
 use tenure_servers::PostgresServer;
 
-use super::{Client, ELECTION, Outcome, late_writes_are_refused, url};
+use super::{Client, ELECTION, Outcome, fence, late_writes_are_refused, url};
+
+// sqlx 0.9 takes only statements that live as long as the program, unless they are marked.
+static TAKE_OVER: LazyLock<String> = LazyLock::new(|| fence().take_over_sql());
+static CHECK: LazyLock<String> = LazyLock::new(|| fence().check_sql());
 
 impl Client for PgPool {
     type Held = i64;
@@ -13,30 +19,25 @@ impl Client for PgPool {
         Ok(Self::connect(&url(server)).await?)
     }
 
-    async fn take_over(&self, fence: &Fence, token: i64) -> Outcome<Option<i64>> {
-        let sql = fence.take_over_sql();
-        let row = sqlx::query(&sql).bind(ELECTION).bind(token).fetch_optional(self).await?;
+    async fn take_over(&self, _: &Fence, token: i64) -> Outcome<Option<i64>> {
+        let take_over = sqlx::query(TAKE_OVER.as_str()).bind(ELECTION).bind(token);
+        let row = take_over.fetch_optional(self).await?;
         Ok(row.map(|_| token))
     }
 
-    async fn write(&self, fence: &Fence, held: &i64) -> Outcome<bool> {
-        write(self.begin().await?, fence, *held).await
+    async fn write(&self, _: &Fence, held: &i64) -> Outcome<bool> {
+        write(self.begin().await?, *held).await
     }
 
-    async fn write_nested(&self, fence: &Fence, held: &i64) -> Outcome<bool> {
+    async fn write_nested(&self, _: &Fence, held: &i64) -> Outcome<bool> {
         use sqlx::Acquire as _;
         let mut outer = self.begin().await?;
-        write(outer.begin().await?, fence, *held).await
+        write(outer.begin().await?, *held).await
     }
 }
 
-async fn write(
-    mut transaction: Transaction<'_, Postgres>,
-    fence: &Fence,
-    token: i64,
-) -> Outcome<bool> {
-    let sql = fence.check_sql();
-    let check = sqlx::query(&sql).bind(ELECTION).bind(token);
+async fn write(mut transaction: Transaction<'_, Postgres>, token: i64) -> Outcome<bool> {
+    let check = sqlx::query(CHECK.as_str()).bind(ELECTION).bind(token);
     if check.fetch_optional(&mut *transaction).await?.is_none() {
         return Ok(false); // a newer tenure has the resource: the transaction is rolled back
     }
