@@ -46,7 +46,7 @@ fn packages(manifest: &str) -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// What is wrong with a package.
+/// The faults of a package.
 fn faults(package: &Value) -> Vec<String> {
     let name = package["name"].as_str().unwrap();
     let mut faults = Vec::new();

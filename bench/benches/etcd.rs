@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 /// Few, since each takes milliseconds: criterion asks for no more at a time.
 const TURN: u32 = 2;
 const AT_MOST: f64 = 1.10;
-/// As long as the store's.
+/// Texts of the same length as the store's.
 const LEADER: &str = "tenure2 0123456789abcdef0123456789abcdef";
 const RECORD: &str = "tenure2 0 1795264407559814 0123456789abcdef0123456789abcdef 1 0 - 0 86400000000000 86400000000000 \
      - - 0 1795264407559814000 0 8\nworker-710.0.0.7:8080";

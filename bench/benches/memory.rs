@@ -1,4 +1,4 @@
-//! What an election costs in memory: the blocks that are allocated while many idle elections lead
+//! The cost of an election in memory: the blocks that are allocated while many idle elections lead
 //! over one connection, by the function that allocated them.
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
@@ -20,9 +20,9 @@ use tokio::runtime::Builder;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// What is less than this for each election belongs to the process, or is not worth a line.
+/// Less than this for each election belongs to the process, or is not worth a line.
 const LEAST: f64 = 2.0;
-/// How long all of them may take to lead.
+/// The bound until all of them lead.
 const LEAD_WITHIN: Duration = Duration::from_secs(300);
 /// Longer than a renew interval: each election has renewed, and what the joins needed is gone.
 const STEADY: Duration = Duration::from_secs(6);
@@ -33,10 +33,10 @@ const OURS: [&str; 5] = ["tenure", "redis", "tokio_util", "memory", "tokio"];
 /// Says what an election costs in memory, item by item.
 #[derive(Parser)]
 struct Arguments {
-    /// How many elections.
+    /// The number of elections.
     #[arg(long, default_value_t = 10_000)]
     elections: u32,
-    /// What cargo adds.
+    /// Added by cargo.
     #[arg(long, hide = true)]
     bench: bool,
     /// Measure few elections, to see that it runs.
@@ -110,7 +110,7 @@ fn lead(elections: u32, file: &std::path::Path) -> Outcome<()> {
     Ok(())
 }
 
-/// What each function of ours has allocated, for one election.
+/// The allocations of each function of ours, for one election.
 fn items(profile: &Profile, elections: u32) -> BTreeMap<String, Item> {
     let mut items: BTreeMap<String, Item> = BTreeMap::new();
     for point in &profile.pps {

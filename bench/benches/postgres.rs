@@ -29,7 +29,7 @@ const AT_MOST: f64 = 1.10;
 const OPERATIONS: [Operation; 4] =
     [Operation::Acquire, Operation::AcquireAgain, Operation::Renew, Operation::Release];
 
-/// As the store sets up its own session.
+/// The store's settings of its own session.
 const SETTINGS: &str = "SET search_path TO pg_catalog; SET client_min_messages TO warning";
 const TABLE: &str =
     "CREATE TABLE public.raw (LIKE tenure.leases INCLUDING ALL) WITH (fillfactor = 50)";

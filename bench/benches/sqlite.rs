@@ -29,12 +29,12 @@ use tokio::task::spawn_blocking;
 const TURN: u32 = 16;
 const AT_MOST: f64 = 1.10;
 
-/// Where the bare side does its work.
+/// The place of the bare side's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// On one of tokio's threads for that.
     Blocking,
-    /// Where it is asked for.
+    /// On the caller's thread.
     Here,
 }
 

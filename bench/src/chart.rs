@@ -48,9 +48,9 @@ impl Scale {
 /// Lines over two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// What the chart shows, with the unit of its values.
+    /// The chart's title, with the unit of its values.
     pub title: String,
-    /// What the axis below says.
+    /// The label of the axis below.
     pub across: String,
     /// Values of the axis below that get a name. Without any, the powers of ten do.
     pub marks: Vec<(f64, &'static str)>,
@@ -65,7 +65,7 @@ pub struct Line {
     pub name: String,
     /// Points from left to right: what was measured, and the value.
     pub points: Vec<(f64, f64)>,
-    /// Whether each point was measured with another setting, so that it gets a dot.
+    /// True if each point was measured with another setting, so that it gets a dot.
     pub dots: bool,
 }
 

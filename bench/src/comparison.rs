@@ -9,7 +9,7 @@ use crate::Quantiles;
 /// With fewer pairs, a ratio says nothing: the run was a smoke test, or a filter left it out.
 const LEAST_PAIRS: usize = 30;
 
-/// Which of the two is to be measured.
+/// The side to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The side that is judged.
@@ -77,7 +77,7 @@ impl Comparison {
         group.finish();
     }
 
-    /// How long that many repetitions of each side took.
+    /// The time of that many repetitions of each side.
     fn take_turns(
         &mut self,
         repetitions: u64,

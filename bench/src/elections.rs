@@ -43,7 +43,7 @@ impl Operation {
         }
     }
 
-    /// Whether it needs a live lease, or a vacant key.
+    /// True if it needs a live lease, false if a vacant key.
     pub fn needs_live(self) -> bool {
         match self {
             Self::Acquire => false,
@@ -65,7 +65,7 @@ pub struct Lease {
     pub key: Key,
     /// The token of the last grant.
     pub last: Option<Token>,
-    /// Whether the lease was not released since.
+    /// True if the lease was not released since.
     pub live: bool,
     /// The number of the next request. It grows with each: a renewal with an older number would
     /// write nothing.
@@ -82,12 +82,12 @@ impl Lease {
         Self { key, last: None, live: false, number: RequestId::new(1).expect("not zero") }
     }
 
-    /// That many of them.
+    /// So many leases.
     pub fn numbered(count: u32) -> Vec<Self> {
         (0..count).map(Self::new).collect()
     }
 
-    /// What the record tells of the candidate.
+    /// The candidate's profile in the record.
     ///
     /// # Panics
     /// Never: the name and the metadata are short.
@@ -156,7 +156,7 @@ impl<S: Store> Elections<S> {
         Self { store, leases: Lease::numbered(count) }
     }
 
-    /// How long an operation on the first so many elections takes, one after the other.
+    /// The time of an operation on the first so many elections, one after the other.
     pub async fn measure(&mut self, operation: Operation, count: u32) -> Duration {
         self.prepare(operation, count).await;
         self.perform(operation, 0..count as usize).await
@@ -171,7 +171,7 @@ impl<S: Store> Elections<S> {
         }
     }
 
-    /// How long an operation on these elections takes, one after the other.
+    /// The time of an operation on these elections, one after the other.
     ///
     /// # Panics
     /// If a request fails, or is not answered as it should be.

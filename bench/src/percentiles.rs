@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct Percentiles(Vec<Duration>);
 
 impl Percentiles {
-    /// Of these times; `None` if there are none.
+    /// The percentiles of these times; `None` if there are none.
     pub fn of(mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         (!times.is_empty()).then_some(Self(times))
     }
 
-    /// How many there are: at least one.
+    /// The number of times: at least one.
     pub fn count(&self) -> usize {
         self.0.len()
     }

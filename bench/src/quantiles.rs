@@ -9,8 +9,8 @@ pub struct Quantiles {
     pub median: f64,
     /// A quarter of the values lies above.
     pub upper: f64,
-    /// Where the true median is to be expected, with a probability of at least 95 % if the values
-    /// are independent of each other.
+    /// The range of the true median, with a probability of at least 95 % if the values are
+    /// independent of each other.
     pub median_between: (f64, f64),
 }
 

@@ -74,7 +74,7 @@ impl Voice {
     }
 }
 
-/// When a process has begun, and its state, if it is there.
+/// The start of a process, and its state, if it is there.
 fn begin_and_state(process: u32) -> Option<(String, String)> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

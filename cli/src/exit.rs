@@ -25,7 +25,7 @@ pub(crate) const FINDINGS: u8 = 1;
 /// `status`: it is not known.
 pub(crate) const UNKNOWN: u8 = 2;
 
-/// How this process ends.
+/// The end of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     With(u8),
@@ -42,7 +42,7 @@ impl Ended {
     }
 }
 
-/// Why the command ends at once, in words, and its status.
+/// The reason to end at once, in words, and its status.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Failure {

@@ -21,7 +21,7 @@ pub(crate) struct Handover {
     /// The name of the candidate that is to lead [default: any other one].
     #[arg(long, value_name = "NAME")]
     pub(crate) to: Option<String>,
-    /// How long to wait until another candidate leads.
+    /// The longest wait until another candidate leads.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
 }

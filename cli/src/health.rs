@@ -1,5 +1,5 @@
-//! What a candidate knows of itself, in words for people: the status that service managers show,
-//! and why a candidate is not ready.
+//! A candidate's health, in words for people: the status that service managers show, and the reason
+//! for not being ready.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,8 +9,8 @@ use tenure::{Health, Role, StoreHealth};
 /// time that passes.
 #[derive(Debug, Default)]
 pub(crate) struct StatusLine {
-    /// When the present outage began: computed once, since a difference of two clocks may vary by a
-    /// second.
+    /// The start of the present outage: computed once, since a difference of two clocks may vary by
+    /// a second.
     unanswered_since: Option<String>,
 }
 
@@ -27,8 +27,8 @@ impl StatusLine {
     }
 }
 
-/// Why the candidate is not ready, if it is not: it takes part, and the store has answered within
-/// `outage`.
+/// The reason for not being ready, if there is one: a ready candidate takes part, and the store has
+/// answered within `outage`.
 pub(crate) fn not_ready(health: &Health, outage: Duration) -> Option<String> {
     if health.is_ready(outage) {
         return None;

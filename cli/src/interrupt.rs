@@ -13,7 +13,7 @@ use crate::guard::program;
 /// The hidden subcommand.
 pub(crate) const INTERRUPT: &str = "__interrupt";
 
-/// Who gets the signal.
+/// The signal's receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whom {
     This,
@@ -43,5 +43,5 @@ pub(crate) fn main(arguments: &[OsString]) -> u8 {
     STATUS
 }
 
-/// As shells show it.
+/// The status that shells show.
 const STATUS: u8 = SIGNALLED + 2;

@@ -1,4 +1,4 @@
-//! What a service manager is told: systemd's protocol `sd_notify`, of datagrams to the socket that
+//! Notices to a service manager: systemd's protocol `sd_notify`, of datagrams to the socket that
 //! `NOTIFY_SOCKET` names.
 //!
 //! | datagram | when |
@@ -154,7 +154,7 @@ impl Manager {
     }
 }
 
-/// How often a watchdog is told: twice as often as it must be. One that is meant for another
+/// The interval of a watchdog's notices: half of the longest. A watchdog that is meant for another
 /// process is none.
 fn watchdog(micros: Option<String>, process: Option<String>) -> Option<Duration> {
     if process.is_some_and(|process| process != std::process::id().to_string()) {

@@ -1,4 +1,4 @@
-//! What this program says: lines to standard error, and text to standard output.
+//! The output of this program: lines to standard error, and text to standard output.
 //!
 //! **Problem**: a log that is full, broken or not read must neither end a command nor stop the
 //! thread that renews its lease.
@@ -38,7 +38,7 @@ pub(crate) fn say(text: &str) {
     enqueue(format!("tenure: {text}\n").as_bytes());
 }
 
-/// Where the log's lines go: one for each write.
+/// The log's writer: a line for each write.
 pub(crate) struct Log;
 
 impl Write for Log {
@@ -97,7 +97,7 @@ pub(crate) async fn readers_gone() {
     }
 }
 
-/// What holds of a descriptor now.
+/// The state of a descriptor now.
 fn ready(polled: &mut PollFd<'_>) -> PollFlags {
     let found = poll(slice::from_mut(polled), Some(&Timespec::default()));
     if found.is_ok() { polled.revents() } else { PollFlags::empty() }
@@ -177,10 +177,10 @@ fn write_all(mut text: &[u8]) -> bool {
 /// Lines that are not written yet.
 struct Queue {
     lines: VecDeque<Next>,
-    /// How many found no room after the last one of them.
+    /// The number of lines lost after the last one of them.
     lost: u64,
     has_writer: bool,
-    /// Whether the writer has taken one, and is not done with it.
+    /// True if the writer has taken one, and is not done with it.
     is_writing: bool,
 }
 

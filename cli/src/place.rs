@@ -1,4 +1,4 @@
-//! Which store is meant.
+//! The choice of the store.
 
 #[cfg(feature = "sqlite")]
 mod own_file;
@@ -27,7 +27,7 @@ const OWN: &str = "own";
 const NAME_ONE: &str = "set TENURE_STORE to the store's URL, such as redis://127.0.0.1:6379, or to own for a file of \
                         this user on this host";
 
-/// Where elections are kept.
+/// The place of elections.
 #[expect(clippy::doc_markdown, reason = "the texts of --help have no markup")]
 #[derive(Debug, Args)]
 pub(crate) struct At {
@@ -43,7 +43,7 @@ pub(crate) struct At {
     pub(crate) store_file: Option<PathBuf>,
 }
 
-/// How the store is named.
+/// A way to name the store.
 enum Named {
     Url(String),
     /// By an option or a variable of that name.
@@ -178,7 +178,7 @@ pub(crate) fn missing_file(_: &At, _: &AnyStore) -> Option<String> {
     None
 }
 
-/// Whether a URL has a password between its scheme and its host, or as a parameter.
+/// True if a URL has a password between its scheme and its host, or as a parameter.
 fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));

@@ -14,7 +14,7 @@ use crate::place::{self, At};
 pub(crate) struct Purge {
     #[command(flatten)]
     at: At,
-    /// How long ago a lease must have ended, such as 12h or 30d: from an hour to ten years.
+    /// The least time since the end of a lease, such as 12h or 30d: from an hour to ten years.
     #[arg(long, value_name = "AGE")]
     older_than: PurgeAge,
     /// Delete also what is unchanged after this time: records of leases that were not given back.

@@ -34,18 +34,18 @@ pub(crate) struct Status {
     /// Print a line for each change, until the end by a signal.
     #[arg(long, conflicts_with_all = ["wait_for", "timeout"])]
     pub(crate) watch: bool,
-    /// How long to wait for the store, and for --wait-for.
+    /// The longest wait for the store, and for --wait-for.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 }
 
-/// How long the store may take to answer.
+/// The bound on the store's answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
-/// How long it may take to list its elections: pauses are between the steps.
+/// The bound on the list of its elections: pauses are between the steps.
 const LISTS_WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks at whether the store's file is there.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// How many elections are looked at at once.
+/// The number of elections looked at at once.
 const AT_ONCE: usize = 256;
 /// The largest token that is a time, in microseconds since 1970.
 const LATEST: u64 = 1 << 52;
@@ -148,7 +148,7 @@ async fn watch(elections: &Elections, keys: &[String], form: Form) -> Result<u8,
     Ok(0)
 }
 
-/// How a line is written.
+/// The form of a line.
 #[derive(Clone, Copy)]
 struct Form {
     json: bool,

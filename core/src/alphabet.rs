@@ -8,7 +8,7 @@ use crate::id::{RequestId, Token};
 use crate::request::{Reply, Request};
 use crate::time::{Instant, Span};
 
-/// What can happen to a candidate.
+/// An input of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     clippy::large_enum_variant,
@@ -20,8 +20,8 @@ pub enum Input {
     /// Give up the lead or the campaign. The claim ends at once; the lease is handed back once the
     /// leader's work has ended.
     Resign {
-        /// How long to hold off before campaigning again, so that another candidate can take over;
-        /// `None` stays out of the election until the next [`Input::Campaign`].
+        /// The pause before the next campaign, so that another candidate can take over; `None`
+        /// stays out of the election until the next [`Input::Campaign`].
         again_after: Option<Duration>,
     },
     /// All work that needed the lead has ended. Owed once for every [`Event::SteppedDown`].
@@ -34,7 +34,7 @@ pub enum Input {
     Reply {
         /// The request that was answered.
         id: RequestId,
-        /// What the store answered, or that the outcome is not known.
+        /// The store's reply, or an unknown outcome.
         result: Result<Reply, Unknown>,
     },
     /// The machine was suspended: time has passed in which the candidate's clock may have run ahead
@@ -54,7 +54,7 @@ pub enum Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unknown;
 
-/// What a candidate asks its driver to do, or reports.
+/// An order of a candidate to its driver, or a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send this request to the store now, and bring its outcome back as [`Input::Reply`]. The only
@@ -92,7 +92,7 @@ pub enum Pending {
     Look,
 }
 
-/// What happened to a candidate. Each [`Event::Elected`] is followed by exactly one
+/// An event of a candidate. Each [`Event::Elected`] is followed by exactly one
 /// [`Event::SteppedDown`] before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -106,10 +106,10 @@ pub enum Event {
     SteppedDown {
         /// The tenure that ended.
         token: Token,
-        /// Why.
+        /// The reason.
         reason: StepDownReason,
-        /// How long work may continue so that it ends in order: no other candidate can be granted
-        /// the lease before this instant. An [`Event::DrainUntil`] may move it.
+        /// The end of orderly work: no other candidate can be granted the lease before this
+        /// instant. An [`Event::DrainUntil`] may move it.
         drain_until: Instant,
     },
     /// While the work of a tenure drains: the instant up to which no other candidate can be granted
@@ -128,14 +128,14 @@ pub enum Event {
     /// The candidate may be granted nothing before it has watched for a time. Reported once for
     /// each cause.
     Watching {
-        /// What it watches.
+        /// The object of the watch.
         watched: Watched,
         /// Until when, if that stays the same.
         until: Instant,
     },
     /// A request's outcome is unknown, for the first time since the store last answered.
     StoreUnavailable {
-        /// When the request was sent.
+        /// The time of the request.
         since: Instant,
     },
     /// The store answers again.
@@ -144,7 +144,7 @@ pub enum Event {
     Withdrawn,
 }
 
-/// What a candidate watches, besides a lease that somebody else holds.
+/// An object of a watch, besides a lease that somebody else holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Watched {
@@ -179,7 +179,7 @@ impl OtherSettings {
     }
 }
 
-/// Why a tenure ended.
+/// The reason for a tenure's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StepDownReason {

@@ -19,18 +19,18 @@ use crate::record::{Asked, Mark, Reservation, Wish};
 use crate::request::{Acquire, Loss, Reply, Request, Sight, UnwatchedPast, WatchedStamp};
 use crate::time::Instant;
 
-/// As long as a past is watched that was trusted from the beginning.
+/// The watched time of a past that was trusted from the beginning.
 pub const FOREVER: Duration = Duration::from_micros(1 << 52);
 /// The largest reading of a store's clock that tokens follow, in microseconds: a clock beyond it is
 /// no clock.
 const LARGEST_TIME: u64 = 1 << 52;
 
-/// What a store knows about its own history, beside all elections of one prefix.
+/// A store's knowledge of its own history, beside all elections of one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Past {
     /// The server that it is about; another one may have lost grants.
     pub identity: u128,
-    /// Which past it is.
+    /// The stamp of this past.
     pub stamp: Stamp,
     /// The longest time for which one candidate has watched this stamp.
     pub watched: Duration,
@@ -41,7 +41,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// How long a candidate of that quarantine has to watch the stamp before it may be granted
+    /// The time that a candidate of that quarantine must watch the stamp before it may be granted
     /// anything.
     fn demands(&self, quarantine: Duration) -> Duration {
         quarantine.max(self.longest)
@@ -63,7 +63,7 @@ pub struct Moment {
     /// A stamp that was never given before: random, or made of what no other request has in common
     /// with this one.
     pub fresh: Stamp,
-    /// Whether this is the first request over its connection. While a connection lasts, the server
+    /// True if this is the first request over its connection. While a connection lasts, the server
     /// behind it is the same. A store that has no connections says that each request is the first.
     pub first: bool,
     /// Treat a store that has never seen the prefix as one that has lost nothing. For tests and
@@ -263,7 +263,7 @@ impl Step<'_> {
         Reply::Released
     }
 
-    /// Who is wished for stays; another one asks instead of whoever asked before.
+    /// Keeps a requested successor; otherwise the latest request replaces the one before.
     fn ask(&mut self, token: Token, asked: Asked) {
         if let Some(lease) = self.leased(token) {
             let wished = |one: Asked| lease.wanted.is_some_and(|wish| one.is_wished(wish));

@@ -90,7 +90,7 @@ macro_rules! identity {
             }
         }
 
-        /// As one number: who reads a state through its hash (the exhaustive search does) can tell
+        /// Hashes one number: a reader of a state through its hash (the exhaustive search) can tell
         /// an identity from a time.
         impl Hash for $name {
             fn hash<H: Hasher>(&self, state: &mut H) {
@@ -119,8 +119,8 @@ identity! {
 }
 
 identity! {
-    /// Which past a store has: a new one whenever grants may have been lost. No two are ever the
-    /// same.
+    /// The identity of a store's past: a new one whenever grants may have been lost. No two are
+    /// ever the same.
     Stamp
 }
 

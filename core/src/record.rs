@@ -1,11 +1,11 @@
-//! What a store keeps for one election.
+//! The record of one election.
 
 use core::time::Duration;
 
 use crate::id::{HolderId, NameId, RequestId, Token};
 use crate::time::Instant;
 
-/// What a store keeps for one election.
+/// A store's record of one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The last tenure's token.
@@ -18,15 +18,15 @@ pub struct Record {
     pub released: bool,
     /// For whom the lease is kept that was given back.
     pub reservation: Option<Reservation>,
-    /// How long another candidate has to watch the mark before it may take the lease.
+    /// The time that another candidate must watch the mark before it may take the lease.
     pub ttl: Duration,
     /// The quarantine that the last tenure's candidate declared.
     pub quarantine: Duration,
     /// Whom an operator wishes to lead.
     pub wanted: Option<Wish>,
-    /// Who has asked for the lead since the last renewal.
+    /// The candidate that asked for the lead since the last renewal.
     pub asked: Option<Asked>,
-    /// When the mark was written, on the store's clock: for people, and as a hint.
+    /// The time of the mark's writing, on the store's clock: for people, and as a hint.
     pub written: Instant,
 }
 
@@ -36,7 +36,7 @@ impl Record {
         Mark { holder: self.holder, number: self.number }
     }
 
-    /// How long a candidate of that name and these settings has to watch the mark before it may
+    /// The time that a candidate of that name and these settings must watch the mark before it may
     /// take the lease.
     ///
     /// Where the settings of two candidates contradict each other, one of them would not wait for
@@ -51,18 +51,18 @@ impl Record {
         if self.agrees(ttl, quarantine) { kept } else { kept.max(self.ttl).max(self.quarantine) }
     }
 
-    /// Whether the lease was given back for the candidates of that name.
+    /// True if the lease was given back for the candidates of that name.
     pub fn is_kept_for(&self, name: NameId) -> bool {
         self.released && self.reservation.is_some_and(|kept| kept.name == name)
     }
 
-    /// Whether these settings and the record's cover each other's leases.
+    /// True if these settings and the record's cover each other's leases.
     pub fn agrees(&self, ttl: Duration, quarantine: Duration) -> bool {
         quarantine >= self.ttl && self.quarantine >= ttl
     }
 }
 
-/// Which request last won or extended a lease. A lease whose mark stays the same is not renewed.
+/// The request that last won or extended a lease. A lease whose mark stays the same is not renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// The campaign.
@@ -74,9 +74,9 @@ pub struct Mark {
 /// A lease that was given back for one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reservation {
-    /// Who may have it at once.
+    /// The name that may have it at once.
     pub name: NameId,
-    /// How long others have to watch it.
+    /// The time that others must watch it.
     pub reserve: Duration,
 }
 
@@ -94,12 +94,12 @@ pub enum Wish {
 pub struct Asked {
     /// Its name.
     pub name: NameId,
-    /// How long it lets others go first.
+    /// The time in which others go first.
     pub defer: Duration,
 }
 
 impl Asked {
-    /// Whether that is who should lead.
+    /// True if this is the requested successor.
     pub fn is_wished(&self, wish: Wish) -> bool {
         wish == Wish::Anybody || wish == Wish::Name(self.name)
     }

@@ -1,4 +1,4 @@
-//! What candidates ask of a store, and what it answers.
+//! The requests of candidates to a store, and its replies.
 
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct WatchedStamp {
 /// A past that the one who asks must watch before it may be granted anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnwatchedPast {
-    /// Which past.
+    /// Its stamp.
     pub stamp: Stamp,
     /// The longest TTL that is known to have been granted: a watch takes as long, or the
     /// quarantine, if that is longer.
@@ -34,7 +34,7 @@ pub enum Request {
     Look {
         /// The highest token that the candidate knows.
         seen: Option<Token>,
-        /// How long the candidate watches a past.
+        /// The time that the candidate watches a past.
         quarantine: Duration,
     },
     /// Extend the lease of exactly this tenure.
@@ -43,7 +43,7 @@ pub enum Request {
         holder: HolderId,
         /// The tenure's token.
         token: Token,
-        /// Which request this is: together with the holder, the lease's new mark.
+        /// The request's number: together with the holder, the lease's new mark.
         number: RequestId,
         /// The stamp that the holder watches, if it was told one.
         stamp: Option<WatchedStamp>,
@@ -61,25 +61,25 @@ pub enum Request {
     Ask {
         /// The leader's token.
         token: Token,
-        /// Who asks.
+        /// The candidate.
         asked: Asked,
         /// The highest token that the candidate knows.
         seen: Option<Token>,
-        /// How long the candidate watches a past.
+        /// The time that the candidate watches a past.
         quarantine: Duration,
     },
     /// Note who should lead instead of exactly this tenure; an operator's request.
     Want {
         /// The leader's token.
         token: Token,
-        /// Who should lead; `None` takes the wish back.
+        /// The requested successor; `None` takes the request back.
         wish: Option<Wish>,
     },
     /// Delete the election's record, if it still has this mark; an operator's request.
     Purge {
         /// The record's mark.
         mark: Mark,
-        /// Whether the mark was watched, unchanged, for the longer of the record's TTL and its
+        /// True if the mark was watched, unchanged, for the longer of the record's TTL and its
         /// quarantine.
         watched: bool,
     },
@@ -90,7 +90,7 @@ pub enum Request {
 pub struct Acquire {
     /// The campaign.
     pub holder: HolderId,
-    /// Which request this is: together with the holder, the mark of the lease that it wins.
+    /// The request's number: together with the holder, the mark of the lease that it wins.
     pub number: RequestId,
     /// The highest token that the candidate knows.
     pub seen: Option<Token>,
@@ -101,9 +101,9 @@ pub struct Acquire {
     pub mark: Option<Mark>,
     /// The stamp that the candidate watches, if it was told one.
     pub stamp: Option<WatchedStamp>,
-    /// How long others have to watch the lease before they may take it.
+    /// The time that others must watch the lease before they may take it.
     pub ttl: Duration,
-    /// How long the candidate watches a past before it may be granted anything.
+    /// The time that the candidate watches a past before it may be granted anything.
     pub quarantine: Duration,
     /// The candidate's name.
     pub name: NameId,
@@ -116,7 +116,7 @@ pub struct Loss {
     pub last: Option<Token>,
 }
 
-/// What the store answered.
+/// A store's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// To an acquire: the lease is the candidate's.
@@ -130,7 +130,7 @@ pub enum Reply {
     At(Sight),
     /// To a renew: the lease has the renewal's mark, or that of a later one.
     Renewed {
-        /// Who asks for the lead since the renewal before.
+        /// A candidate that asked for the lead since the renewal before.
         asked: Option<Asked>,
         /// Whom an operator wishes to lead.
         wanted: Option<Wish>,
@@ -156,7 +156,7 @@ pub enum Reply {
     Kept,
 }
 
-/// What a waiting candidate is told.
+/// A waiting candidate's view of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sight {
     /// The last token that the store knows of: the record's; without a record, the highest of those

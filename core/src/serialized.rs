@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::alphabet::StepDownReason;
 use crate::id::{HolderId, Token};
 
-/// As its number. Readers whose numbers are floating-point keep it exact up to 2^53; the
+/// Writes its number. Readers whose numbers are floating-point keep it exact up to 2^53; the
 /// microseconds since 1970 are below that until the year 2255.
 impl Serialize for Token {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -21,14 +21,14 @@ impl<'de> Deserialize<'de> for Token {
     }
 }
 
-/// As its 32 hexadecimal digits.
+/// Writes its 32 hexadecimal digits.
 impl Serialize for HolderId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// As its name in lower case with underscores, as metrics name it.
+/// Writes its name in lower case with underscores, as metrics name it.
 impl Serialize for StepDownReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (index, name) = match self {

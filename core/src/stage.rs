@@ -1,8 +1,8 @@
-//! What a candidate does, in one word.
+//! A candidate's activity, in one word.
 
 use crate::time::Instant;
 
-/// What a candidate does, for people who look at it. No decision depends on it: whether the
+/// A candidate's activity, for people who look at it. No decision depends on it: whether the
 /// candidate leads is the question of [`Candidate::claim`](crate::Candidate::claim), which has the
 /// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -77,7 +77,7 @@ impl Span {
     }
 }
 
-/// As the duration: who reads a state through its hash (the exhaustive search does) can tell it
+/// Hashes the duration: a reader of a state through its hash (the exhaustive search) can tell it
 /// from a time.
 impl Hash for Span {
     fn hash<H: Hasher>(&self, state: &mut H) {

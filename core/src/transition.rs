@@ -17,13 +17,13 @@ use crate::request::{Acquire, Reply, Request, Sight, UnwatchedPast, WatchedStamp
 pub struct Transition {
     /// The circumstances.
     pub at: Moment,
-    /// What was kept before.
+    /// The record and the past before.
     pub before: (Option<Record>, Option<Past>),
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// What was answered.
+    /// The reply.
     pub reply: Reply,
-    /// What is kept now.
+    /// The record and the past now.
     pub after: (Option<Record>, Option<Past>),
 }
 
@@ -55,7 +55,7 @@ impl Serialize for Transition {
     }
 }
 
-/// What the lines consist of.
+/// A value in the lines.
 #[derive(Clone, Copy)]
 enum Value<'a> {
     Null,

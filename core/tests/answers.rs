@@ -1,4 +1,4 @@
-//! What a candidate does on each answer of the store, and when it asks again, or looks.
+//! A candidate's reaction to each answer of the store, and the time of its next request.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn campaigning(config: Config) -> (Candidate, RequestId) {
     (candidate, id)
 }
 
-/// What an answer causes, but for the request that may leave now.
+/// The outputs of an answer, but for the request that may leave now.
 fn answer(
     candidate: &mut Candidate,
     now: Instant,
@@ -127,8 +127,7 @@ fn asking_again() -> (Candidate, Instant, RequestId, Record) {
     (candidate, now, id, own)
 }
 
-/// That a look shows the grant of such a request, of which its candidate has learnt that much, only
-/// when its claim would be over.
+/// A look shows the grant of such a request, after that answer, only when its claim would be over.
 fn is_not_taken_late(answered: Result<Reply, Unknown>) {
     let (mut candidate, now, id, own) = asking_again();
     answer(&mut candidate, now, id, answered);
@@ -278,7 +277,7 @@ fn a_resumed_candidate_watches_anew() {
     assert!(asks.mark.is_some() && taken >= later + seconds(15));
 }
 
-/// Of two watches, both begin anew.
+/// Both watches begin anew.
 #[test]
 fn a_resumed_candidate_watches_the_past_anew() {
     let config = Config::normal();

@@ -23,7 +23,7 @@ struct World {
     works_on: bool,
     /// Whose requests are lost.
     cut_off: Option<usize>,
-    /// Who has taken part, when, and which requests were sent.
+    /// Events and requests, each with its time and candidate.
     events: Vec<(Instant, usize, Event)>,
     requests: Vec<(Instant, usize, Request)>,
 }

@@ -1,4 +1,4 @@
-//! What this crate must not have: dependencies, an allocator, the standard library, floating point.
+//! The absence of dependencies, an allocator, the standard library and floating point.
 
 use crate::sights::{NAME, RENEWED, looked, unwatched};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn allocates_nothing() {
     assert_eq!(counted.count_total, 0);
 }
 
-/// How often it was elected.
+/// The number of its elections.
 fn live(candidate: &mut Candidate) -> u32 {
     let mut now = Instant::from_nanos(1);
     let mut elected = 0;
@@ -103,7 +103,7 @@ fn live(candidate: &mut Candidate) -> u32 {
     elected
 }
 
-/// What the store answers to the request of that number.
+/// The store's answer to the request of that number.
 fn answer(number: u32, request: Request) -> Result<Reply, Unknown> {
     match (number, request) {
         (1, _) => Err(Unknown),

@@ -1,4 +1,4 @@
-//! What a store shows, written shortly.
+//! A store's replies, written shortly.
 
 use std::time::Duration;
 

@@ -54,7 +54,7 @@ struct Story {
     candidate: Candidate,
     now: Instant,
     last_sent: Option<RequestId>,
-    /// Whether each request is admitted as soon as it is pending.
+    /// True if each request is admitted as soon as it is pending.
     admits: bool,
 }
 

@@ -33,7 +33,7 @@ fuzz_target!(|text: &str| -> Corpus {
     Corpus::Keep
 });
 
-/// Whether it takes milliseconds to carry out.
+/// True if it takes milliseconds to carry out.
 fn is_short(plan: &Plan) -> bool {
     let Ok(configs) = plan.configs() else { return true };
     let longest = plan.settings.ttl_ms.max(plan.progress_bound(&configs).as_millis() as u64);

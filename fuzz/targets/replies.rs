@@ -1,4 +1,4 @@
-//! What a server may say: the Redis adapter, with the client under it, is given arbitrary bytes.
+//! A server's replies: the Redis adapter, with the client under it, is given arbitrary bytes.
 //!
 //! Nothing that a server says may bring the process down, or keep a call waiting once the
 //! connection is closed. Whatever is no reply to the request must be an error, and so unknown.
@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 const MOST_HEARD: usize = 1 << 18;
 /// The answer to the client's greeting, with which it asks for the third version of the protocol.
 const GREETED: &[u8] = b"%1\r\n$5\r\nproto\r\n:3\r\n";
-/// How many times the client is let run until it has asked all that it will.
+/// The number of runs of the client until it has asked all that it will.
 const PATIENCE: u32 = 100;
 /// Ends an answer to what the client says at once, and is not said.
 const END_OF_ANSWER: u8 = 0;

@@ -19,7 +19,7 @@ struct Given<'a> {
     password: u64,
 }
 
-/// What environment variables are called, behind their prefixes.
+/// Names of environment variables, behind their prefixes.
 const VARIABLES: [&str; 8] = [
     "HOST",
     "PORT",

@@ -26,7 +26,7 @@ use tenure::{Candidate, Config, Tenure};
 
 const LABEL: &str = "example.org/copies=yes";
 
-/// What a leader reconciles with.
+/// A leader's means to reconcile.
 struct Leader {
     maps: Api<ConfigMap>,
     tenure: Tenure,

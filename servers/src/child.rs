@@ -79,7 +79,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     result.recv().map_err(|_| gone())?
 }
 
-/// Where `program` is: in one of those folders, or else on the path.
+/// The file of `program`: in one of those folders, or else on the path.
 pub(crate) fn find(program: &str, folders: Vec<PathBuf>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = folders.into_iter().chain(std::env::split_paths(&path));

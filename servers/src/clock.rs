@@ -23,7 +23,7 @@ use crate::preload;
 const SOURCE: &str = include_str!("clock/preload.c");
 const FILE: &str = "TENURE_SERVER_CLOCK";
 const MAKING: &str = "making a server's clock";
-/// How often it can be set, the first time included.
+/// The most settings, the first one included.
 const SETTINGS: usize = 10_001;
 /// The count and the numbers of a setting, in bytes.
 const COUNT: usize = 8;
@@ -41,7 +41,7 @@ pub struct ServerClock {
     course: Course,
 }
 
-/// How such a clock runs between two moments at which it is set. All readings are nanoseconds,
+/// The course of such a clock between two moments at which it is set. All readings are nanoseconds,
 /// those of wall clocks since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
@@ -49,12 +49,12 @@ pub struct Course {
     boot: u64,
     /// The machine's wall clock at that moment.
     wall: u64,
-    /// What the clock has shown then.
+    /// The clock's reading then.
     shows: u64,
     fast_by_ppm: i64,
 }
 
-/// What a process needs to tell the time by a clock.
+/// The files for a process to tell the time by a clock.
 #[derive(Clone, Debug)]
 pub struct Preload(Arc<TempDir>);
 
@@ -98,12 +98,12 @@ impl ServerClock {
         self.set(Course { boot, wall, shows, fast_by_ppm })
     }
 
-    /// How it runs now.
+    /// Its course now.
     pub fn course(&self) -> Course {
         self.course
     }
 
-    /// What a process that is started now shows for the time, in microseconds since 1970.
+    /// The time that a process started now tells, in microseconds since 1970.
     ///
     /// # Errors
     /// If there is no `date`, or if it says something else.
@@ -149,13 +149,13 @@ impl Course {
         Self { boot: 0, wall: machine, shows, fast_by_ppm: 0 }
     }
 
-    /// What the clock shows at that reading of the boot clock.
+    /// The clock's reading at that reading of the boot clock.
     pub fn reading_at(&self, boot: u64) -> u64 {
         let passed = i128::from(boot) - i128::from(self.boot);
         narrow(i128::from(self.shows) + passed + passed * i128::from(self.fast_by_ppm) / 1_000_000)
     }
 
-    /// What the machine's wall clock shows when this one shows that, if it is not set meanwhile.
+    /// The machine's wall clock when this one shows that, if it is not set meanwhile.
     pub fn machine_at(&self, reading: u64) -> u64 {
         let counted = i128::from(reading) - i128::from(self.shows);
         let rate = 1_000_000 + i128::from(self.fast_by_ppm);
@@ -164,7 +164,7 @@ impl Course {
 }
 
 impl Preload {
-    /// That process will tell the time by the clock.
+    /// Makes that process tell the time by the clock.
     pub(crate) fn sets(&self, command: &mut Command) {
         preload::load(command, &library(&self.0));
         command.env(FILE, settings(&self.0));
@@ -204,7 +204,7 @@ fn narrow(nanos: i128) -> u64 {
 mod tests {
     use super::*;
 
-    /// What a program says that asks the C library, and what the machine's clock shows then, in
+    /// The time of a program that asks the C library, and of the machine's clock then, in
     /// milliseconds.
     fn told(clock: &ServerClock) -> (i64, i64) {
         let said = clock.told().expect("date runs") / 1_000;

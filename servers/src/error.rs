@@ -1,9 +1,9 @@
-//! What can go wrong with a server that a test wants to own.
+//! Errors of a server that a test wants to own.
 
 use std::io;
 use std::time::Duration;
 
-/// Why a server could not be started or did not answer.
+/// A failure to start a server, or to get its answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
@@ -22,7 +22,7 @@ pub enum ServerError {
         program: &'static str,
         /// The port it was told to use.
         port: u16,
-        /// How long its start was waited for.
+        /// The bound on the wait for its start.
         bound: Duration,
         /// The end of what it wrote to its log.
         log: String,

@@ -23,7 +23,7 @@ pub use snapshot::EtcdSnapshot;
 
 const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-server" };
 
-/// How long a member may take to find a majority.
+/// The bound on a member's search for a majority.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
@@ -191,12 +191,12 @@ fn configure(command: &mut Command, ports: Ports, args: &[String]) {
         .args(args);
 }
 
-/// Whether the member can reach a majority.
+/// True if the member can reach a majority.
 fn is_healthy(ports: Ports) -> bool {
     http::get(ports.health, "/health").is_ok_and(|answer| answer["health"] == "true")
 }
 
-/// Whether the member has begun to listen, with or without a majority.
+/// True if the member has begun to listen, with or without a majority.
 fn listens(ports: Ports) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, ports.peer)).is_ok()
 }

@@ -32,8 +32,8 @@ const ADMIN: &str = "admin";
 /// Each line: token, name, number, and groups.
 const ACCOUNTS: &str = "admin,admin,1,\"system:masters\"\n";
 
-/// What elections, their rights and their clients need. All groups would take a second longer, and
-/// twice the memory.
+/// The groups for elections, their rights and their clients. All groups would take a second longer,
+/// and twice the memory.
 const GROUPS: [&str; 9] = [
     "api/all=false",
     "api/v1=true",
@@ -262,7 +262,7 @@ fn configure(command: &mut Command, port: u16, etcd: &str, args: &[String]) {
         .args(args);
 }
 
-/// Whether the server is ready, has made its first namespaces, and reaches the leases in etcd, for
+/// True if the server is ready, has made its first namespaces, and reaches the leases in etcd, for
 /// which it has a connection of their own. Asked after a pause.
 fn serves(client: &Client) -> bool {
     thread::sleep(ASK_EVERY);

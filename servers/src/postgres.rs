@@ -26,7 +26,7 @@ const PROGRAM: Program = Program { name: "postgres", install: "apt-get install p
 const FOLDERS: &str = "/usr/lib/postgresql";
 /// The superuser.
 const USER: &str = "postgres";
-/// As slow as a loaded machine can be.
+/// Bounds for a loaded machine.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 const RELOADS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -189,7 +189,7 @@ impl PostgresServer {
         signal(&self.family(), Signal::CONT)
     }
 
-    /// What the server has written to its log since it was started.
+    /// The server's log since it was started.
     ///
     /// # Errors
     /// If it can't be read.
@@ -327,7 +327,7 @@ fn is_ready(data: &Path, pid: u32) -> bool {
     lines.next() == Some(&pid.to_string()) && matches!(lines.next_back(), Some("ready" | "standby"))
 }
 
-/// Whether a process is stopped, or gone. Its state is the first word after its name.
+/// True if a process is stopped, or gone. Its state is the first word after its name.
 fn stands_still(pid: Option<&u32>) -> bool {
     let stat = pid.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
     stat.is_none_or(|stat| {

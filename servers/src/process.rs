@@ -1,4 +1,4 @@
-//! What every server of a test's own has: a process, a folder, and a log.
+//! The common part of a test's own servers: a process, a folder, and a log.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -159,7 +159,7 @@ impl Process {
         Err(ServerError::NotReady { program: self.program.name, port, bound, log: self.log_end() })
     }
 
-    /// What the process has written to its log since it was launched.
+    /// The process's log since it was launched.
     pub(crate) fn log(&self) -> Result<String, ServerError> {
         let log = fs::read(self.folder().join("log")).map_err(doing("reading a server's log"))?;
         Ok(String::from_utf8_lossy(&log).into_owned())
@@ -172,7 +172,7 @@ impl Process {
         lines[lines.len().saturating_sub(SHOWN)..].join("\n")
     }
 
-    /// Whether the process has not ended by itself.
+    /// True if the process has not ended by itself.
     pub(crate) fn is_running(&mut self) -> Result<bool, ServerError> {
         match &mut self.child {
             Some(child) => Ok(child.try_wait().map_err(doing("looking after a server"))?.is_none()),

@@ -21,7 +21,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use pump::pump;
 
-/// What one direction of every connection does with the bytes given to it.
+/// The treatment of the bytes in one direction of every connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flow {
@@ -55,15 +55,15 @@ struct Switches {
     replies: watch::Sender<Flow>,
     refusing: watch::Sender<bool>,
     target: watch::Sender<SocketAddr>,
-    /// How the connections that were open at that moment have ended.
+    /// The end of the connections that were open at that moment.
     ends: watch::Sender<End>,
-    /// How many connections were let through.
+    /// The number of connections let through.
     connections: watch::Sender<u64>,
-    /// How many chunks were not forwarded at once.
+    /// The number of chunks not forwarded at once.
     withheld: Arc<AtomicU64>,
 }
 
-/// How open connections end.
+/// An end of open connections.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// Both sides are closed.
@@ -152,19 +152,19 @@ impl Proxy {
         open
     }
 
-    /// How many pieces of data a flow other than [`Flow::Forward`] has affected: delayed, held or
-    /// discarded. Whether a fault had an effect shows in this count, not in the fault having been
-    /// ordered.
+    /// The number of pieces of data that a flow other than [`Flow::Forward`] has affected: delayed,
+    /// held or discarded. Whether a fault had an effect shows in this count, not in the fault
+    /// having been ordered.
     pub fn withheld(&self) -> u64 {
         self.switches.withheld.load(Ordering::Relaxed)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub fn open(&self) -> usize {
         self.switches.ends.receiver_count()
     }
 
-    /// How many connections were let through since it started, closed ones included.
+    /// The number of connections let through since it started, closed ones included.
     pub fn connections(&self) -> u64 {
         *self.switches.connections.borrow()
     }
@@ -192,7 +192,7 @@ async fn accept(listener: TcpListener, switches: Switches) {
     }
 }
 
-/// What one connection is told to do.
+/// The orders for one connection.
 struct Link {
     requests: watch::Receiver<Flow>,
     replies: watch::Receiver<Flow>,

@@ -160,7 +160,7 @@ fn also(
     Ok(Some(port))
 }
 
-/// Whether *that* process answers and has loaded its data: another server may own the port, and
+/// True if *that* process answers and has loaded its data: another server may own the port, and
 /// ours be about to end. With a password nothing can be asked, and its refusal has to do.
 ///
 /// Whether it has loaded is asked by asking for data: INFO says `loading:0` (7.0.15) a few

@@ -84,15 +84,15 @@ impl Worker {
         self.signal(Signal::CONT)
     }
 
-    /// Whether the process is paused. A signal takes effect shortly after it was sent.
+    /// True if the process is paused. A signal takes effect shortly after it was sent.
     pub fn is_paused(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         // The state follows the program's name, which may contain anything.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     }
 
-    /// Whether the process may open files and connections: as many as this one, or none
-    /// (`RLIMIT_NOFILE`). What it has opened stays open.
+    /// Lets the process open files and connections: as many as this one, or none (`RLIMIT_NOFILE`).
+    /// What it has opened stays open.
     ///
     /// # Errors
     /// If it has ended.
@@ -104,7 +104,7 @@ impl Worker {
         outcome.map(drop).map_err(|errno| doing("limiting a process under test")(errno.into()))
     }
 
-    /// Whether the process has ended.
+    /// True if the process has ended.
     ///
     /// # Errors
     /// If the system can't tell.

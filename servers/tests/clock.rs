@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tenure_servers::{PostgresServer, RedisServer, Reply, ServerClock};
 
-/// As slow as a loaded machine can be between two questions, in seconds.
+/// The delay of a loaded machine between two questions, in seconds.
 const SLOW: f64 = 20.0;
 
 fn machine() -> f64 {

@@ -53,7 +53,7 @@ impl Client {
         timeout(A_WHILE, self.0.read_u8()).await.expect_err("heard something");
     }
 
-    /// Whether the connection is closed, rather than silent.
+    /// True if the connection is closed, rather than silent.
     async fn is_closed(&mut self) -> bool {
         match self.end().await {
             Ok(length) => length == 0,

@@ -17,7 +17,7 @@ use tenure_sim::simulation::{Outside, Process, Service, SimulationError};
 
 // The service. Nothing in it knows that it is simulated.
 
-/// What the service needs of its database.
+/// The service's access to its database.
 trait Orders: Clone + Send + 'static {
     /// `UPDATE fence SET token = $token WHERE token <= $token`
     fn take_over(&self, token: u64) -> impl Future<Output = ()> + Send;

@@ -9,11 +9,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
-/// Which package of the workspace depends on which, tests and build scripts left out.
+/// The dependencies between the workspace's packages, tests and build scripts left out.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -33,20 +33,33 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// Every Rust file below a folder, and its text without comments.
-fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+/// Every Rust file below a folder, without those of builds and of hidden folders.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().as_encoded_bytes();
+        if name == b"target" || name.starts_with(b".") {
+            continue;
+        }
         if path.is_dir() {
-            found.extend(sources(&path));
+            found.extend(files(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            found.push((path, code.collect::<Vec<_>>().join("\n")));
+            found.push(path);
         }
     }
     found
+}
+
+/// The same files, and the text of each without comments.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let without_comments = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = code.collect::<Vec<_>>().join("\n");
+        (path, code)
+    };
+    files(folder).into_iter().map(without_comments).collect()
 }
 
 #[test]
@@ -103,7 +116,7 @@ fn every_file_of_tests_is_a_module() {
     assert!(count > 40, "{count} modules");
 }
 
-/// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and
+/// The rooms of a package that each room names: a room is a folder or a file beside `lib.rs`, and
 /// all that is below it.
 fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
     let root = root().join(package).join("src");

@@ -10,6 +10,7 @@ mod compare;
 mod conformance;
 mod controls;
 mod effects;
+mod headlines;
 mod model_engine;
 #[cfg(all(feature = "cli", feature = "turmoil"))]
 mod mutants;

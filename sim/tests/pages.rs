@@ -14,14 +14,14 @@ use crate::campaign::in_a_shell;
 #[path = "../../tests/documents/shell.rs"]
 mod shell;
 
-/// How a command is tried that does not run as it is shown and end with 0.
+/// The trial of a command that does not run as it is shown and end with 0.
 #[derive(Clone, Copy)]
 enum Known {
     /// It runs with the second text in place of the first.
     Shorter(&'static str, &'static str),
     /// It runs, ends with that code, and says that.
     Ends(i32, &'static str),
-    /// That file, a script or a test, has the text that carries it out.
+    /// The file, a script or a test, with the text that carries it out.
     RunBy(&'static str, &'static str),
     /// Nothing carries it out, for that reason.
     NotRun(&'static str),
@@ -193,7 +193,7 @@ fn fault(command: &str, known: Option<Known>, folder: &Path) -> Option<String> {
     (!as_expected).then(|| format!("{command}: {line}: {}\n{told}", output.status))
 }
 
-/// Whether a page shows that as something to run: all of a block, and what a sentence gives
+/// True if a page shows that as something to run: all of a block, and what a sentence gives
 /// arguments to.
 fn is_shown(command: &shell::Command) -> bool {
     let arguments = shell::simulator(&command.text).map(|arguments| arguments.len());

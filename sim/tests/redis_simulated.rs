@@ -1,5 +1,5 @@
-//! What the simulated Redis does that a real one can't be made to do: stalls, restarts and
-//! rollbacks at an exact point, observers, and the same bytes in each run.
+//! Features of the simulated Redis that a real one lacks: stalls, restarts and rollbacks at an
+//! exact point, observers, and the same bytes in each run.
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 
@@ -54,7 +54,7 @@ impl Client {
         assert_eq!(String::from_utf8(bytes).unwrap(), expected);
     }
 
-    /// What has arrived by now.
+    /// The text that has arrived.
     async fn arrived(&mut self) -> String {
         settle().await;
         let mut bytes = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) fn data(html: &str) -> Value {
     serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// What a page has become.
+/// A page after its use.
 struct Shown {
     dom: String,
 }
@@ -71,7 +71,7 @@ impl Shown {
         self.state(name).parse().unwrap_or_else(|_| panic!("{name} in {}", self.body()))
     }
 
-    /// What is left of the page once its scripts and data are taken away.
+    /// True if the page shows a text outside its scripts and data.
     fn says(&self, what: &str) -> bool {
         let visible: Vec<&str> = self
             .dom

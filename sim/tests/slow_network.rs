@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time;
 
-/// Of a minute to look back on.
+/// A minute to look back on.
 const BOOTED: Duration = Duration::from_secs(60);
 const IMPATIENT: Duration = Duration::from_millis(1_500);
 

@@ -29,7 +29,7 @@ const TABLE: &str =
 const LAST: &str = "SELECT coalesce(max(number), 0) FROM numbers";
 const NEXT: &str = "INSERT INTO numbers SELECT coalesce(max(number), 0) + 1, $1 FROM numbers";
 
-/// How a writer ends: it is refused, or fails.
+/// The end of a writer: it is refused, or fails.
 type Refusal = Result<Infallible, Box<dyn Error + Send + Sync>>;
 
 #[tokio::main]
@@ -88,7 +88,7 @@ async fn to_redis(url: String, token: Token) -> Refusal {
     }
 }
 
-/// What `tokio_postgres::connect` does, which needs that crate's feature `runtime`.
+/// The same as `tokio_postgres::connect`, which needs that crate's feature `runtime`.
 async fn connect(url: &str) -> Result<tokio_postgres::Client, Box<dyn Error + Send + Sync>> {
     let config: tokio_postgres::Config = url.parse()?;
     let Some(Host::Tcp(host)) = config.get_hosts().first() else {

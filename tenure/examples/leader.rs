@@ -22,7 +22,7 @@ use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Event, Tenure};
 
-/// What `sysexits.h` calls a usage error.
+/// The usage error of `sysexits.h`.
 const USAGE: u8 = 64;
 
 /// Takes part in the election "example", and prints its events.
@@ -32,7 +32,7 @@ struct Arguments {
     url: String,
     /// This candidate's name, for people.
     name: String,
-    /// How long the lease outlives its leader, in milliseconds.
+    /// The lease's time to live, in milliseconds.
     #[arg(long, value_name = "N", default_value = "15000", value_parser = timing)]
     ttl_ms: Config,
     /// Write the library's log to the standard error stream.

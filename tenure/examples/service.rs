@@ -69,8 +69,8 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether to leave this process running. One that waits is healthy, and so is one whose store is
-/// gone: to restart it would not help. One whose driver is gone never leads again.
+/// The liveness of this process. One that waits is healthy, and so is one whose store is gone: to
+/// restart it would not help. One whose driver is gone never leads again.
 async fn healthy(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
     match candidate.health().role {
         Role::DriverGone => (StatusCode::SERVICE_UNAVAILABLE, "the driver is gone"),
@@ -87,8 +87,8 @@ async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
     }
 }
 
-/// Whether to send requests here: also to a process that waits, and for a minute after its store
-/// was last there.
+/// The readiness for requests: also of a process that waits, and for a minute after its store was
+/// last there.
 async fn ready(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
     if candidate.health().is_ready(Duration::from_secs(60)) {
         (StatusCode::OK, "ready")

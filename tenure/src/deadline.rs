@@ -30,7 +30,7 @@ impl Deadline {
         Instant::from_nanos(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the deadline had been published, was open and had not passed at one and the same
+    /// True if the deadline had been published, was open and had not passed at one and the same
     /// instant: that of the clock's last reading.
     ///
     /// The thread may be paused between any two of these steps, for longer than a tenure, so that

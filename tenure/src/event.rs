@@ -11,10 +11,10 @@ use crate::store::StoreError;
 use crate::tenure::Tenure;
 use crate::{StepDownReason, Token};
 
-/// How many events a subscriber may fall behind before it loses the oldest.
+/// The most unread events of a subscriber before it loses the oldest.
 const BUFFER: usize = 64;
 
-/// What happened to a candidate. Each [`Event::Elected`] is followed by exactly one
+/// An event of a candidate. Each [`Event::Elected`] is followed by exactly one
 /// [`Event::SteppedDown`] before the next one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -27,7 +27,7 @@ pub enum Event {
     SteppedDown {
         /// The tenure that ended.
         tenure: Tenure,
-        /// Why.
+        /// The reason.
         reason: StepDownReason,
     },
     /// Another candidate's tenure holds the lease.
@@ -38,7 +38,7 @@ pub enum Event {
     /// The store may have lost an older leader's lease, so the candidate watches it before it may
     /// be granted anything.
     Watching {
-        /// How long it must wait.
+        /// The time to wait.
         remaining: Duration,
     },
     /// The candidate's settings contradict those of the candidate that was last granted the lease:
@@ -54,7 +54,7 @@ pub enum Event {
     },
     /// A request failed, for the first time since the store last answered.
     StoreUnavailable {
-        /// Why.
+        /// The reason.
         error: StoreError,
     },
     /// The store answers again.

@@ -7,7 +7,7 @@ use crate::shared::{Shared, Sighting, Standing, State, StoreState};
 use crate::store::{Incumbent, StoreErrorKind};
 use crate::{Candidate, Instant};
 
-/// What a candidate knows of itself and of its store at one moment, without asking the store: for
+/// The state of a candidate and of its store at one moment, without a request to the store: for
 /// readiness endpoints, dashboards and logs. See [`Candidate::health`].
 ///
 /// **Not guaranteed**: that any of it still holds at a later moment, or that an incumbent still
@@ -16,13 +16,13 @@ use crate::{Candidate, Instant};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Health {
-    /// What the candidate does.
+    /// The candidate's role.
     pub role: Role,
-    /// Whether the store answers the candidate.
+    /// The store's state.
     pub store: StoreHealth,
 }
 
-/// What a candidate does. Durations are by the candidate's clock.
+/// The role of a candidate. Durations are by the candidate's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -43,7 +43,7 @@ pub enum Role {
     },
     /// It waits for the lease that another candidate held when the store was last asked.
     Following {
-        /// That candidate, as the store last showed it.
+        /// The incumbent, as the store last showed it.
         incumbent: Incumbent,
         /// For how long this candidate has seen its lease without a renewal. From the incumbent's
         /// TTL on, it is overdue: it leads no more, and a successor takes over soon.
@@ -59,7 +59,7 @@ pub enum Role {
     /// It watches a store that may have lost an older leader's lease, and is granted nothing before
     /// the longest lease would have ended.
     Watching {
-        /// How long it must still wait.
+        /// The time left to wait.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "remaining_ms", serialize_with = "as_millis")
@@ -84,7 +84,7 @@ pub enum Role {
     DriverGone,
 }
 
-/// Whether the store answers a candidate, as far as the candidate's own requests show.
+/// The state of the store, as far as the candidate's own requests show.
 ///
 /// Both a leader and a waiting candidate ask about once in a renew interval (the latter more often
 /// if nothing wakes it, and more rarely with a larger [`look_every`](crate::ConfigBuilder::look_every)):
@@ -102,18 +102,18 @@ pub enum StoreHealth {
         /// Time since the first request that failed was sent.
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
-        /// How the last one failed: why there is no connection, if that is known.
+        /// The last error's kind: why there is no connection, if known.
         kind: StoreErrorKind,
         /// The same for people: the error and its causes, as the log shows them. It may name the
         /// server and the user, and never has a password or a URL.
         cause: String,
-        /// Whether it had answered before.
+        /// True if it had answered before.
         has_answered: bool,
     },
 }
 
 impl Health {
-    /// Whether the candidate can take part in its election, for a readiness endpoint: it has not
+    /// True if the candidate can take part in its election, for a readiness endpoint: it has not
     /// stopped, it does not follow a leader that is overdue, and its store has answered once and
     /// has not been unavailable for longer than `outage`.
     ///
@@ -143,7 +143,7 @@ impl Health {
 }
 
 impl Candidate {
-    /// What this candidate knows of itself and of its store. Asks nothing of the store or the
+    /// Returns the state of this candidate and of its store. Asks nothing of the store or the
     /// driver, so that it is cheap enough for every probe, and answers in an outage too.
     ///
     /// The answer about leading obeys the rule of [`is_leader`](Self::is_leader): the clock

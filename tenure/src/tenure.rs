@@ -31,7 +31,7 @@ use crate::{Instant, Token};
 #[derive(Clone)]
 pub struct Tenure(Arc<Inner>);
 
-/// What a new tenure consists of.
+/// The parts of a new tenure.
 pub(crate) struct Grant {
     pub(crate) token: Token,
     pub(crate) key: Key,
@@ -53,7 +53,7 @@ pub(crate) struct Inbox {
     pub(crate) over: CancellationToken,
 }
 
-/// What a tenure asks of its driver.
+/// A tenure's requests to its driver.
 pub(crate) trait DriverLink: Send + Sync {
     /// To fill an inbox.
     fn open(&self, inbox: Inbox);
@@ -61,7 +61,7 @@ pub(crate) trait DriverLink: Send + Sync {
     fn watch(&self, token: Token, work: Arc<WatchedWork>);
 }
 
-/// How work under a tenure has ended.
+/// The end of work under a tenure.
 pub(crate) enum WorkResult<T> {
     /// It ended while the tenure was current, by a clock that was read after its end.
     InTime(T),
@@ -71,7 +71,7 @@ pub(crate) enum WorkResult<T> {
     Dropped,
 }
 
-/// How many messages a reader may fall behind before it loses the oldest.
+/// The most unread messages of a reader before it loses the oldest.
 const INBOX: usize = 64;
 
 struct Inner {
@@ -143,7 +143,7 @@ impl Tenure {
         &self.0.key
     }
 
-    /// Whether the tenure holds now: at an instant within this call. An atomic load on each side of
+    /// True if the tenure holds now: at an instant within this call. An atomic load on each side of
     /// one reading of the clock; needs no reply, no timer and no other thread to become false. Once
     /// false, it stays so.
     pub fn is_current(&self) -> bool {
@@ -167,7 +167,7 @@ impl Tenure {
         self.0.drain_until.get()
     }
 
-    /// How long the tenure still holds if it is not renewed; zero once it has ended.
+    /// The time left of the tenure if it is not renewed; zero once it has ended.
     pub fn remaining(&self) -> Duration {
         let until = self.0.until.get();
         until.since(self.0.runtime.now())
@@ -421,7 +421,7 @@ impl Tenure {
         self.ends().drain_moved.notify_waiters();
     }
 
-    /// Whether a handle or work has closed the claim.
+    /// True if a handle or work has closed the claim.
     pub(crate) fn was_closed(&self) -> bool {
         self.0.until.is_closed()
     }

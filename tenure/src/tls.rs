@@ -23,13 +23,13 @@ pub(crate) use problem::Problem;
 
 use crate::runtime::Connection;
 
-/// Why TLS can't be set up: its text names the file or the part, what is wrong with it, and what to
+/// A failure to set TLS up: its text names the file or the part, what is wrong with it, and what to
 /// give instead.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct TlsError(#[from] pub(crate) Problem);
 
-/// Which servers to trust, and the certificate to show them.
+/// The servers to trust, and the certificate to show them.
 ///
 /// Files are read again for each connection, so that certificates can be replaced while the program
 /// runs: an attempt that meets half of a replacement fails, and the next one follows. What is given
@@ -42,7 +42,7 @@ pub struct TlsConfig {
     server_name: Option<ServerName<'static>>,
 }
 
-/// Which certificate authorities to trust.
+/// The certificate authorities to trust.
 #[derive(Clone)]
 enum Authorities {
     /// Those of the system, which are files too.
@@ -190,7 +190,7 @@ fn absolute(path: &Path) -> PathBuf {
     path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What a file has in it.
+/// Reads a file's content.
 fn in_file<T>(path: &Path, read: impl Fn(&[u8]) -> Result<T, Problem>) -> Result<T, Problem> {
     let pem = files::read(path);
     let pem = pem.map_err(|source| Problem::File { path: path.display().to_string(), source })?;

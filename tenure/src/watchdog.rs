@@ -20,7 +20,7 @@ pub struct Watchdog {
     work: Arc<WatchedWork>,
 }
 
-/// What the driver sees of the work.
+/// The driver's view of the work.
 pub(crate) struct WatchedWork {
     bound: Duration,
     /// The last sign of life, in nanoseconds of the candidate's clock; [`UNWATCHED`] when nothing
@@ -63,7 +63,7 @@ impl fmt::Debug for Watchdog {
 }
 
 impl WatchedWork {
-    /// When the next sign of life is due; `None` if none is expected.
+    /// The due time of the next sign of life; `None` if none is expected.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         match self.alive_at.load(Ordering::Acquire) {
             UNWATCHED => None,

@@ -106,7 +106,7 @@ fn the_age_of_a_purge_is_read_from_the_environment() {
     assert_eq!(age("memory:", "30d").unwrap(), Some(30 * DAY));
 }
 
-/// What these variables name.
+/// The named store.
 fn named(variables: &[(&str, &str)]) -> Result<&'static str, SettingError> {
     let variables: BTreeMap<_, _> = variables.iter().copied().collect();
     let lookup = |name: &str| variables.get(name).map(Into::into);

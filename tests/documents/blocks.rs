@@ -49,7 +49,7 @@ fn without_indent<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a s
     lines.map(|line| line.get(least..).unwrap_or("")).collect()
 }
 
-/// Whether these lines stand in the source one after the other, apart from their indentation.
+/// True if these lines stand in the source one after the other, apart from their indentation.
 fn is_excerpt(block: &str, source: &str) -> bool {
     let block = without_indent(block.lines());
     let source: Vec<_> = source.lines().collect();
@@ -79,7 +79,7 @@ fn sources() -> BTreeMap<String, String> {
     files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// What is wrong with a block of Rust, if anything.
+/// The fault of a block of Rust, if it has one.
 fn fault(
     block: &shell::Block,
     doctested: &BTreeSet<String>,
@@ -119,13 +119,14 @@ fn every_block_of_rust_is_compiled() {
     assert!(blocks > 20, "{blocks} blocks");
 }
 
-/// Whether the package of that name is in that folder.
+/// True if the package of that name is in that folder.
 fn is_package(name: &str, folder: &str) -> bool {
     let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml"));
     manifest.is_ok_and(|text| text.contains(&format!("name = \"{name}\"")))
 }
 
-/// What is wrong with a page's packages that are to be had as a folder: `NAME = { path = "../tenure/.." }`.
+/// The faults of a page's packages that are to be had as a folder:
+/// `NAME = { path = "../tenure/.." }`.
 fn missing_packages(page: &str, text: &str) -> Vec<String> {
     let blocks = shell::blocks(page, text);
     let lines = blocks.iter().flat_map(|block| block.text.lines());

@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::shell::{self, Command};
 use super::{read, root};
 
-/// How a command is known to work.
+/// The evidence that a command works.
 #[derive(Clone, Copy)]
 enum Known {
-    /// That file, a script or a test, has the text that carries it out.
+    /// The file, a script or a test, has the text that carries it out.
     RunBy(&'static str, &'static str),
     /// Nothing carries it out, for that reason.
     NotRun(&'static str),
@@ -144,7 +144,7 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
     packages.collect()
 }
 
-/// What a command of cargo's or of `scripts/` names and does not exist, if anything.
+/// A name in a command of cargo's or of `scripts/` that does not exist, if it has one.
 fn missing(command: &str, packages: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let words = shell::words(command);
     let mut words = words.iter().map(String::as_str).skip_while(|word| word.contains('='));
@@ -170,7 +170,7 @@ fn missing(command: &str, packages: &BTreeMap<String, BTreeSet<String>>) -> Opti
     None
 }
 
-/// Whether `scripts/check` runs that: a script that is one of its steps, or a benchmark, each of
+/// True if `scripts/check` runs that: a script that is one of its steps, or a benchmark, each of
 /// which it runs once.
 fn is_in_scripts(command: &str, check: &str) -> bool {
     if let Some((_, rest)) = command.split_once("--bench ") {
@@ -184,7 +184,7 @@ fn is_in_scripts(command: &str, check: &str) -> bool {
     command.starts_with("scripts/") && check.lines().any(is_step)
 }
 
-/// What is wrong with the commands, given the list.
+/// The faults of the commands, given the list.
 fn faults(commands: &[Command], list: &[(&str, Known)]) -> Vec<String> {
     let (packages, check) = (packages(), read("scripts/check"));
     let mut faults = Vec::new();

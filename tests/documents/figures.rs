@@ -6,7 +6,7 @@ use tenure::Config;
 
 use super::read;
 
-/// As pages write it: in seconds, with one digit.
+/// The form of pages: in seconds, with one digit.
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }

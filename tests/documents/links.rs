@@ -70,7 +70,7 @@ pub(crate) fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is wrong with a link of that page, if anything.
+/// The fault of a link of that page, if it has one.
 fn fault(page: &Path, target: &str) -> Option<&'static str> {
     let (file, anchor) = target.split_once('#').map_or((target, None), |(f, a)| (f, Some(a)));
     let file =

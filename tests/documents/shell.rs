@@ -21,11 +21,11 @@ pub(crate) struct Command {
     pub(crate) line: usize,
     /// The line of the shell, continuations joined, comments left out, the alias `sim` expanded.
     pub(crate) text: String,
-    /// Whether it stands in a sentence: then it may be the name of a command without its arguments.
+    /// True if it stands in a sentence: then it may be the name of a command without its arguments.
     pub(crate) in_prose: bool,
 }
 
-/// What a command in a sentence begins with.
+/// The beginnings of commands in sentences.
 const BEGINNINGS: &[&str] = &["cargo ", "nice ", "scripts/", "sim ", "tenure-sim", "CARGO_"];
 
 /// Every page for users with its text: all of the repository but the list of changes, which names
@@ -123,7 +123,7 @@ fn ends_loop(line: &str) -> bool {
     line.split([';', ' ']).any(|word| word == "done")
 }
 
-/// Whether a line carries something out: neither an alias, nor the setting of a variable, nor
+/// True if a line carries something out: neither an alias, nor the setting of a variable, nor
 /// `wait`.
 fn is_command(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -227,7 +227,7 @@ pub(crate) fn simulator(command: &str) -> Option<Vec<String>> {
     Some(words[after..].to_vec())
 }
 
-/// Where `tenure-sim` or `cargo` stands as the name of a command: after no plain word, which it
+/// The place of `tenure-sim` or `cargo` as the name of a command: after no plain word, which it
 /// would be an argument of.
 fn simulator_begins(command: &str) -> Option<usize> {
     let (mut at, mut before) = (0, "");

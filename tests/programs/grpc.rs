@@ -23,7 +23,7 @@ async fn client_of(candidate: &Candidate) -> Client {
     HealthClient::new(channel.unwrap())
 }
 
-/// How a call ends.
+/// The end of a call.
 async fn call(client: &mut Client) -> Code {
     let answer = client.check(HealthCheckRequest::default()).await;
     answer.map_or_else(|status| status.code(), |_| Code::Ok)

@@ -15,7 +15,7 @@ fn start(server: &RedisServer, name: &str, ttl_ms: u64) -> Program {
     Program::start(example("leader").args([&server.url(), name, "--ttl-ms", &ttl_ms]))
 }
 
-/// When the lease ends unless it is renewed, on the server's clock.
+/// The end of the lease unless it is renewed, on the server's clock.
 fn lease_end(server: &RedisServer) -> u64 {
     let micros = |field| match server.command(&["HGET", RECORD, field]).unwrap() {
         Reply::BulkString(micros) => String::from_utf8(micros).unwrap().parse::<u64>().unwrap(),

@@ -7,7 +7,7 @@ use super::program::{Program, example};
 
 const REPORT: &str = "a report under token ";
 
-/// What it says of a variable that is missing or wrong is for people: no names of types.
+/// Texts on a variable that is missing or wrong are for people: no names of types.
 #[test]
 fn the_readme_program_explains_refusals() {
     let says = |url: Option<&str>| {

@@ -79,7 +79,7 @@ impl Program {
         }
     }
 
-    /// What a program that has ended, or is about to, had still printed.
+    /// The rest of the output of a program that has ended, or is about to.
     pub(crate) fn rest(&self) -> Vec<String> {
         self.lines.iter().collect()
     }

@@ -42,7 +42,7 @@ fn every_job_is_done_though_the_consumer_is_killed() {
     }
 }
 
-/// Whether this process leads, and not the other.
+/// True if this process leads, and not the other.
 fn leads(program: &Program) -> bool {
     loop {
         let line = program.says(" tenure: ");

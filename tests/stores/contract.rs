@@ -85,8 +85,8 @@ fn in_a_kubernetes_of_yours() {
 mod cold {
     use super::*;
 
-    /// What is asked in one call goes over one connection, a purge needs a store that has watched,
-    /// and the comparison chooses for itself when to connect.
+    /// Requests of one call go over one connection, a purge needs a store that has watched, and the
+    /// comparison chooses for itself when to connect.
     const NEED_A_CONNECTION: [Row; 7] = [
         Row::AcquiresOfOneCall,
         Row::RivalsAcquires,

@@ -11,7 +11,7 @@ use tenure::store::postgres::PostgresConfig;
 use tenure::store::redis::RedisConfig;
 use tenure::store::sqlite::SqliteConfig;
 
-/// Of letters and digits that no parser writes in another way.
+/// Letters and digits that no parser writes in another way.
 const SECRET: &str = "hunter2";
 
 /// URLs as they should be, or nearly so; `*` is the secret.
@@ -42,7 +42,7 @@ fn shown(error: &dyn Error) -> String {
     shown
 }
 
-/// What a parser says against a text.
+/// A parser's objection to a text.
 type Parser = fn(&str) -> Option<String>;
 
 const PARSERS: [(&str, Parser); 5] = [
@@ -69,7 +69,7 @@ fn letters(url: &str) -> Vec<String> {
     url.chars().map(secret).collect()
 }
 
-/// What happens to a URL on its way through shells, templates and hands.
+/// Harm to a URL on its way through shells, templates and hands.
 #[derive(Clone, Debug)]
 enum Harm {
     Lost(Index),

@@ -29,8 +29,8 @@ pub(crate) fn at_redis(port: u16) -> Outcome<Read> {
     }))
 }
 
-/// How many leases the server has written since it started: a renewal writes its record by one
-/// HSET, however many renewals one call consists of.
+/// The number of leases that the server has written since it started: a renewal writes its record
+/// by one HSET, however many renewals one call consists of.
 pub(crate) fn renewals(connection: &mut redis::Connection) -> Outcome<u64> {
     let stats: String = redis::cmd("INFO").arg("commandstats").query(connection)?;
     let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_hset:calls="));

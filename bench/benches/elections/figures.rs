@@ -1,4 +1,4 @@
-//! What was measured, and the tables of it.
+//! Measurements, and their tables.
 
 use std::fmt::Display;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::group::Lead;
 use crate::place::Fault;
 
-/// Of fewer elections, a share of the memory or a second's load says nothing.
+/// The fewest elections for which a share of the memory or a second's load says something.
 const MANY: usize = 100;
-/// Of fewer elections, most of the CPU time is spent on other things than renewals.
+/// The fewest elections for which most of the CPU time is spent on renewals.
 const MANY_RENEWALS: usize = 1_000;
 
-/// What one process measured, at one store and with one number of elections.
+/// The figures of one process, at one store and with one number of elections.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) store: String,
@@ -44,7 +44,7 @@ pub(crate) struct Steady {
     pub(crate) is_leader_nanos: f64,
 }
 
-/// What a fault of the server did to the elections.
+/// The effect of a server's fault on the elections.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AfterFault {
     pub(crate) fault: Fault,
@@ -70,9 +70,9 @@ pub(crate) struct Limit {
 /// Renewals a second of `redis-benchmark`, as many a call as the driver sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RivalRates {
-    /// Of the same leases in each call, which stay in the processor's caches.
+    /// The rate for the same leases in each call, which stay in the processor's caches.
     pub(crate) of_one_call: f64,
-    /// Of as many leases as there are elections, in random order.
+    /// The rate for as many leases as there are elections, in random order.
     pub(crate) of_all: f64,
 }
 

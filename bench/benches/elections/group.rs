@@ -11,7 +11,7 @@ use tenure::{Candidate, Config, Elections, Token};
 use tenure_bench::Outcome;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long the first election may take: a new server's first request creates tables and the like.
+/// The bound on the first election: a new server's first request creates tables and the like.
 const OPENS_WITHIN: Duration = Duration::from_secs(20);
 /// Looks at all candidates take at most one part in so many of the time.
 const LOOKS: u32 = 50;
@@ -30,10 +30,10 @@ pub(crate) struct Group {
     runtime: Runtime,
 }
 
-/// How the candidates came to lead.
+/// The candidates' start as leaders.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Lead {
-    /// How many lead.
+    /// The number of leaders.
     pub(crate) leading: usize,
     /// After how many seconds all of them led; none if that was not within the bound.
     pub(crate) all_after: Option<f64>,
@@ -120,13 +120,13 @@ impl Group {
         self.candidates.iter().map(token).collect()
     }
 
-    /// How many of those leads have ended.
+    /// The number of those leads that have ended.
     pub(crate) fn lost_since(&self, before: &[Option<Token>]) -> usize {
         let pairs = before.iter().zip(self.tokens());
         pairs.filter(|(before, now)| before.is_some() && **before != *now).count()
     }
 
-    /// What `is_leader()` takes, in nanoseconds, asked of one candidate after the other.
+    /// The time of `is_leader()`, in nanoseconds, asked of one candidate after the other.
     pub(crate) fn is_leader_nanos(&self) -> f64 {
         const CALLS: u32 = 1_000_000;
         let mut candidates = self.candidates.iter().cycle();

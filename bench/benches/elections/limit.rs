@@ -1,4 +1,4 @@
-//! As many renewals as a Redis server gives: by `redis-benchmark`, and by elections that need more.
+//! The most renewals of a Redis server: by `redis-benchmark`, and by elections that need more.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use crate::settings::Settings;
 /// Long enough that nothing is lost while the server has twice as much to do as it can.
 const TTL: Duration = Duration::from_secs(15);
 const CAPTURED_WITHIN: Duration = Duration::from_secs(10);
-/// How many times that rate the elections need: a server gives about twice as much if many leases
-/// share a call.
+/// The rate that the elections need, in multiples of that: a server gives about twice as much if
+/// many leases share a call.
 const NEED: f64 = 4.0;
 
 /// The renewals a second of `redis-benchmark`, by the command with which the driver renews one

@@ -36,17 +36,17 @@ use settings::Settings;
 use tenure::Config;
 use tenure_bench::Outcome;
 
-/// What a run takes beside its bounds: starting servers, `redis-benchmark`, ending.
+/// The time of a run beside its bounds: starting servers, `redis-benchmark`, ending.
 const OVERHEAD: Duration = Duration::from_secs(120);
 
 #[derive(Parser)]
 struct Arguments {
     /// Stores and numbers of elections, in any order; by default all.
     what: Vec<String>,
-    /// How long the steady state is measured, in seconds: whole renew intervals (5 s) are best.
+    /// The length of the steady state, in seconds: whole renew intervals (5 s) are best.
     #[arg(long, default_value_t = 20.0)]
     steady: f64,
-    /// How long to wait until all lead, in seconds.
+    /// The longest wait until all lead, in seconds.
     #[arg(long, default_value_t = 60.0)]
     bound: f64,
     /// Leave the faults of the server out.
@@ -64,7 +64,7 @@ struct Arguments {
     /// Measure in this process, and write the figures to that file.
     #[arg(long, hide = true)]
     figures: Option<PathBuf>,
-    /// What cargo adds.
+    /// Added by cargo.
     #[arg(long, hide = true)]
     bench: bool,
     /// Measure few elections with short leases, to see that it runs.
@@ -160,7 +160,7 @@ fn main() -> Outcome<()> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// What so few elections must reach and did not.
+/// The goals that so few elections must reach and did not.
 fn missing(kind: Kind, figures: &Figures) -> Vec<String> {
     let mut missing = Vec::new();
     if figures.elections <= kind.must_lead() {

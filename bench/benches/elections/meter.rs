@@ -1,4 +1,4 @@
-//! How many renewals were carried out until when.
+//! The number of renewals over time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ struct Shared {
     ends: AtomicBool,
 }
 
-/// How many renewals there were since the beginning, at that time.
+/// The number of renewals since the beginning, at that time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) at: Instant,
@@ -92,7 +92,7 @@ impl Shared {
 pub(crate) struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// How many renewals were carried out between the first sample and the last.
+    /// The number of renewals between the first sample and the last.
     pub(crate) fn renewals(&self) -> u64 {
         self.ends().map_or(0, |(first, last)| last.renewals - first.renewals)
     }

@@ -77,7 +77,7 @@ impl Kind {
         })
     }
 
-    /// Whether its leases are short enough for faults in a test.
+    /// True if its leases are short enough for faults in a test.
     pub(crate) fn has_quick_faults(self) -> bool {
         match self {
             Self::Redis | Self::Postgres | Self::Sqlite => true,
@@ -89,7 +89,7 @@ impl Kind {
     }
 }
 
-/// What happens to a server under its elections.
+/// A fault of a server under its elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fault {
     /// Its processes are stopped for a while and continue (SIGSTOP, SIGCONT).

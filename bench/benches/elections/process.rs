@@ -1,4 +1,4 @@
-//! What processes use, as the system counts it.
+//! The resources of processes, as the system counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub(crate) fn resident() -> Outcome<u64> {
     Ok(kibibytes.ok_or("no VmRSS in /proc/self/status")?.parse::<u64>()? * 1024)
 }
 
-/// How many descriptors this process has open.
+/// The number of open descriptors of this process.
 pub(crate) fn descriptors() -> Outcome<usize> {
     // One of them belongs to the listing itself.
     Ok(fs::read_dir("/proc/self/fd")?.count() - 1)

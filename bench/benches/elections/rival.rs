@@ -20,26 +20,27 @@ use crate::meter::float;
 /// The pipelines that are tried; the best rate counts.
 const DEPTHS: [u32; 3] = [16, 64, 256];
 
-/// What `redis-benchmark` replaces by a number that it draws, of twelve digits.
+/// The text that `redis-benchmark` replaces by a number of twelve digits that it draws.
 const DRAWN: &str = "__rand_int__";
-/// Of an EVALSHA, before its keys: the command, the digest, and how many keys.
+/// The words of an EVALSHA before its keys: the command, the digest, and how many keys.
 const BEFORE_KEYS: usize = 3;
-/// Of each lease that a call renews: holder, token, number, watched stamp, for how long.
+/// The arguments of each lease that a call renews: holder, token, number, watched stamp, for how
+/// long.
 const ARGUMENTS: usize = 5;
-/// Which of them is the number, and one above all that the driver has sent.
+/// The place of the number among them, and one above all that the driver has sent.
 const NUMBER: (usize, &str) = (2, "9000000000000000");
-/// What the script compares, and what its copy does.
+/// The script's comparison, and its copy's.
 const COMPARED: [&str; 2] = ["tonumber(id) > last", "tonumber(id) >= last"];
 
 /// Renewals of one call, as the driver sent them or made of these.
 pub(crate) struct Renewal {
     /// The words of the command.
     words: Vec<OsString>,
-    /// How many numbers may be drawn.
+    /// The count of numbers that may be drawn.
     drawn: usize,
 }
 
-/// How fast `redis-benchmark` had renewals carried out.
+/// The rate of renewals by `redis-benchmark`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// Renewals a second.
@@ -74,9 +75,9 @@ impl Renewal {
         Err(format!("the server received no renewal within {within:?}").into())
     }
 
-    /// As many renewals a call, of the leases of all these elections. Each of them becomes a copy
-    /// of one that the call renews, since `redis-benchmark` draws numbers for keys, but not the
-    /// holders that belong to them.
+    /// The same number of renewals a call, of the leases of all these elections. Each of them
+    /// becomes a copy of one that the call renews, since `redis-benchmark` draws numbers for keys,
+    /// but not the holders that belong to them.
     pub(crate) fn of_all(&self, port: u16, elections: usize) -> Outcome<Self> {
         // The last key is the past's.
         let (keys, leases) = (self.keys()?, self.keys()? - 1);
@@ -107,7 +108,7 @@ impl Renewal {
         Ok(Self { words, drawn: elections })
     }
 
-    /// How many keys the call names.
+    /// The number of keys in the call.
     fn keys(&self) -> Outcome<usize> {
         Ok(self.word(BEFORE_KEYS - 1)?.parse()?)
     }

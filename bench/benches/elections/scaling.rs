@@ -1,5 +1,5 @@
-//! What an election costs beside how many there are, as a picture: a chart for each cost, a line
-//! for each store.
+//! The cost of an election beside their number, as a picture: a chart for each cost, a line for
+//! each store.
 
 use tenure_bench::{Chart, Line};
 

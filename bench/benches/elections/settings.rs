@@ -1,20 +1,20 @@
-//! How to measure.
+//! A measurement's settings.
 
 use std::time::Duration;
 
 use tenure::Config;
 
-/// How to measure.
+/// A measurement's settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) config: Config,
-    /// How long the steady state is measured.
+    /// The length of the steady state.
     pub(crate) steady: Duration,
-    /// How long to wait at most until all lead.
+    /// The longest wait until all lead.
     pub(crate) bound: Duration,
-    /// How long a server is paused.
+    /// The length of a server's pause.
     pub(crate) outage: Duration,
-    /// How many calls `redis-benchmark` sends at each depth.
+    /// The number of calls that `redis-benchmark` sends at each depth.
     pub(crate) rival_calls: u32,
     pub(crate) with_faults: bool,
 }

@@ -86,7 +86,7 @@ impl Place {
     }
 }
 
-/// When the next tenure began.
+/// The start of the next tenure.
 fn elected(standby: &Candidate) -> JoinHandle<Outcome<Instant>> {
     let standby = standby.clone();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! How long the requests of a candidate take on each store, a handover, and a takeover after a
+//! The times of a candidate's requests on each store, of a handover, and of a takeover after a
 //! crash, on this machine and servers of its own.
 //!
 //! ```text
@@ -47,22 +47,22 @@ const MARKS: [(f64, &str); 6] = [
 struct Arguments {
     /// The stores to measure; by default all that were built in.
     stores: Vec<String>,
-    /// How many acquires and renewals to measure, each.
+    /// The number of acquires, and of renewals, to measure.
     #[arg(long, default_value_t = 2_000)]
     calls: u32,
-    /// How many handovers to measure.
+    /// The number of handovers to measure.
     #[arg(long, default_value_t = 30)]
     runs: u32,
-    /// How many crashes to measure.
+    /// The number of crashes to measure.
     #[arg(long, default_value_t = 10)]
     crashes: u32,
-    /// How many other elections both drivers take part in.
+    /// The number of other elections of both drivers.
     #[arg(long, default_value_t = 0)]
     beside: u32,
     /// A picture of the percentiles, as SVG.
     #[arg(long)]
     plot: Option<PathBuf>,
-    /// What cargo adds.
+    /// Added by cargo.
     #[arg(long, hide = true)]
     bench: bool,
     /// Measure each once, to see that it runs.

@@ -24,7 +24,7 @@ pub(crate) struct Busy {
     _candidates: Vec<Candidate>,
 }
 
-/// How long all of them may take to be elected.
+/// The bound on the election of all of them.
 const BUSY_WITHIN: Duration = Duration::from_secs(60);
 
 impl Busy {

@@ -23,7 +23,7 @@ pub(crate) trait Client {
     async fn ping(&mut self);
 }
 
-/// What an answer means, as far as this benchmark asks.
+/// The meaning of an answer, as far as this benchmark asks.
 pub(crate) fn reply((word, number): (String, Option<i64>)) -> Option<Reply> {
     let token = number.and_then(|number| u64::try_from(number).ok()).and_then(Token::new);
     Some(match (&*word, token) {

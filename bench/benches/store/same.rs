@@ -1,4 +1,4 @@
-//! Whether both sides send the same command, as the server saw it.
+//! A check that both sides send the same command, as the server saw it.
 
 use tenure::store::Store;
 use tenure_bench::{Operation, Outcome};

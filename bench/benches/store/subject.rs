@@ -51,7 +51,7 @@ impl<S: Store, C: Client> Subject<S, C> {
         self.raw[0].ping().await;
     }
 
-    /// How long it takes to do that to so many leases, one after the other.
+    /// The time to do that to so many leases, one after the other.
     pub(crate) async fn measure(&mut self, via: Via, operation: Operation, count: u32) -> Duration {
         // Prepared by the same way, so that neither side finds it warmer than the other.
         match via {

@@ -1,4 +1,4 @@
-//! Which kind of finding an error of the store is.
+//! The kind of finding of each error of the store.
 
 #[cfg(feature = "sqlite")]
 use std::error::Error;

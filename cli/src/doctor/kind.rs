@@ -1,7 +1,7 @@
 //! Every kind of finding, declared once: its name, how bad it is, what follows from it, and what to
 //! change.
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// For people: nothing has to be changed.
@@ -22,7 +22,7 @@ impl Level {
     }
 }
 
-/// What is declared of a kind.
+/// The declaration of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) id: &'static str,
@@ -33,7 +33,7 @@ pub(super) struct Row {
 
 macro_rules! kinds {
     ($($kind:ident $id:literal $level:ident: $follows:literal; $change:literal)*) => {
-        /// What kind of finding it is.
+        /// A kind of finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[cfg_attr(
             not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),

@@ -1,4 +1,4 @@
-//! What an API server of Kubernetes says of itself, and of the rights of the token.
+//! Checks of an API server of Kubernetes, and of the rights of its token.
 
 use serde_json::{Value, json};
 use tenure::store::StoreError;
@@ -10,7 +10,7 @@ use super::report::Report;
 
 const GROUP: &str = "coordination.k8s.io";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-/// What a candidate needs, and whether it leads without it.
+/// A candidate's verbs; true if it leads without it.
 const VERBS: [(&str, bool); 4] =
     [("get", false), ("create", false), ("patch", false), ("watch", true)];
 
@@ -34,7 +34,7 @@ pub(super) async fn check(kubernetes: &Kubernetes, report: &mut Report) {
     }
 }
 
-/// Whether the server has Leases at all: it has them since version 1.14.
+/// Checks that the server has Leases at all: it has them since version 1.14.
 async fn interface(kubernetes: &Kubernetes, report: &mut Report) {
     let path = format!("/apis/{GROUP}/v1");
     if let Err(error) = kubernetes.ask_server("GET", &path, "").await
@@ -47,7 +47,7 @@ async fn interface(kubernetes: &Kubernetes, report: &mut Report) {
     }
 }
 
-/// Whether the token may do that with each Lease of the namespace; `None` if the server does not
+/// True if the token may do that with each Lease of the namespace; `None` if the server does not
 /// say.
 async fn is_allowed(kubernetes: &Kubernetes, verb: &str, report: &mut Report) -> Option<bool> {
     let review = json!({

@@ -42,7 +42,7 @@ use kind::Kind;
 pub(crate) use options::Doctor;
 use report::Report;
 
-/// How long the store may take to say what it is like.
+/// The bound on the store's answers about itself.
 const SAYS_WITHIN: Duration = Duration::from_secs(60);
 /// The same of a store that has answered no request: why may be all that it says.
 const SAYS_WITHIN_UNANSWERED: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// What is known without a connection.
+/// The checks without a connection.
 #[cfg_attr(
     not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
     allow(unused_variables, reason = "each store uses some of them")
@@ -94,7 +94,7 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
     }
 }
 
-/// What only a store of its kind has.
+/// The checks of one kind of store.
 #[cfg_attr(
     not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
     allow(unused_variables, clippy::unused_async, reason = "each store uses some of them")

@@ -1,4 +1,4 @@
-//! What a PostgreSQL server says of itself.
+//! Checks of a PostgreSQL server.
 
 use tenure::store::postgres::Postgres;
 use tenure::store::{AnyStore, StoreError};
@@ -14,7 +14,7 @@ const NEARLY: u64 = 90;
 /// In seconds. Longer transactions keep old versions of rows from being removed.
 const TRANSACTION_MOST: u64 = 600;
 
-/// What is allowed and risky, without asking the server.
+/// Checks the configuration, without asking the server.
 pub(super) fn check_configuration(postgres: &Postgres, report: &mut Report) {
     if postgres.is_exposed() {
         report.add(Kind::PasswordReadable, "a password is sent without encryption (sslmode)");
@@ -177,7 +177,7 @@ async fn lock_holders(postgres: &Postgres, report: &mut Report) {
     }
 }
 
-/// Whether all connections reach the same server.
+/// Checks that all connections reach the same server.
 async fn identities(postgres: &Postgres, again: &[AnyStore], report: &mut Report) {
     let query = "SELECT extract(epoch FROM pg_postmaster_start_time())";
     let mut found: Vec<String> = value(postgres, query, report).await.into_iter().collect();

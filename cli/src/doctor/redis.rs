@@ -1,4 +1,4 @@
-//! What a Redis or Valkey server says of itself.
+//! Checks of a Redis or Valkey server.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) const CONNECTIONS: usize = 4;
 const NEARLY: u64 = 90;
 const LAG_MOST: u64 = 10;
 
-/// What is allowed and risky, without asking the server.
+/// Checks the configuration, without asking the server.
 pub(super) fn check_configuration(redis: &Redis, config: &Config, report: &mut Report) {
     for caution in redis.cautions() {
         let kind = match caution {
@@ -173,7 +173,7 @@ fn connections(info: &Info, report: &mut Report) {
     }
 }
 
-/// What `INFO` does not have.
+/// Checks settings that `INFO` does not have.
 async fn configuration(redis: &Redis, info: &Info, report: &mut Report) {
     let names = ["save", "appendfsync", "timeout"];
     let question = [&["CONFIG", "GET"][..], &names].concat();
@@ -208,7 +208,7 @@ async fn configuration(redis: &Redis, info: &Info, report: &mut Report) {
     }
 }
 
-/// Whether all connections reach the same server.
+/// Checks that all connections reach the same server.
 async fn identities(info: &Info, again: &[AnyStore], report: &mut Report) {
     let mut found: Vec<String> = info.text("run_id").map(str::to_owned).into_iter().collect();
     for store in again {

@@ -1,4 +1,4 @@
-//! What was found, and how it is printed.
+//! The findings, and how they are printed.
 
 use serde_json::json;
 

@@ -28,18 +28,18 @@ const ELECTIONS: u64 = 16;
 const TTL: Duration = Duration::from_secs(1);
 /// Longer than a store takes to connect.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(8);
-/// How long a quarantine of others may be for it to be waited for.
+/// The longest quarantine of others that is waited for.
 const WATCHES_MOST: Duration = Duration::from_secs(20);
 const WAKES_WITHIN: Duration = Duration::from_secs(3);
 const RENEWALS: u64 = 12;
 const LOOKS: u64 = 8;
 
-/// What the requests have shown, besides findings.
+/// The results of the requests, besides findings.
 pub(super) struct Seen {
-    /// Whether the store has answered any request.
+    /// True if the store has answered any request.
     pub(super) answers: bool,
     pub(super) samples: Samples,
-    /// How far the store's clock is ahead of this host's, in seconds, and how long the answer took.
+    /// The store's clock minus this host's, in seconds, and the time that the answer took.
     pub(super) ahead: Option<(f64, Duration)>,
 }
 
@@ -186,7 +186,7 @@ impl Patient<'_> {
         }
     }
 
-    /// What a leader, other candidates and operators ask.
+    /// Makes the requests of a leader, other candidates and operators.
     async fn lead(&mut self, token: Token) -> Result<(), Failed> {
         let Self { holder, .. } = *self;
         let name = NameId::from_bits(random());
@@ -281,7 +281,7 @@ impl Patient<'_> {
     }
 }
 
-/// How far the store's clock is ahead of this host's, in seconds.
+/// The store's clock minus this host's, in seconds.
 fn ahead(shown: &Shown, sent: SystemTime, took: Duration) -> Option<f64> {
     let middle = sent.duration_since(SystemTime::UNIX_EPOCH).ok()? + took / 2;
     let server = shown.sight.now.since(tenure::Instant::ORIGIN);

@@ -1,4 +1,4 @@
-//! How long the store takes to answer, beside the candidates' settings.
+//! The store's answer times, beside the candidates' settings.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tenure::Config;
 use super::kind::Kind;
 use super::report::Report;
 
-/// How long answers took, once there was a connection.
+/// The times of answers, once there was a connection.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     /// Looks write nothing.

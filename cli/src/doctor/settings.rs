@@ -10,7 +10,7 @@ use super::kind::Kind;
 use super::report::Report;
 use crate::place::{self, At};
 
-/// What `tenure` alone reads, or tells its command.
+/// Variables that `tenure` alone reads, or sets for its command.
 const OF_THE_COMMAND: [&str; 2] = ["TENURE_TOKEN", place::STORE_FILE];
 /// Variables of other programs that say where a server is.
 const SERVERS: [&str; 8] = [
@@ -23,7 +23,7 @@ const SERVERS: [&str; 8] = [
     "ETCDCTL_ENDPOINTS",
     "KUBERNETES_SERVICE_HOST",
 ];
-/// What a misspelt name has in common with the right one.
+/// The least similarity of a misspelt name to the right one.
 const ALIKE: f64 = 0.85;
 
 /// Checks the variables, and returns the settings of candidates: the default ones if theirs are

@@ -19,11 +19,11 @@ const LOG_MOST: u64 = 32 << 20;
 /// A file of thousands of elections has a few megabytes.
 const FREE_LEAST: u64 = 64 << 20;
 const FILES_LEAST: u64 = 8;
-/// Where a file's header says how it is written: 1 is a journal, 2 is WAL.
+/// The offset of the write version in a file's header: 1 is a journal, 2 is WAL.
 const WRITE_VERSION: usize = 18;
 const HEADER: usize = 100;
 
-/// What must be looked at before the store opens the file.
+/// The checks before the store opens the file.
 pub(super) fn check_before(sqlite: &Sqlite, report: &mut Report) {
     // To open a pipe would wait for its other end.
     let is_file = fs::metadata(sqlite.path()).is_ok_and(|found| found.is_file());

@@ -80,7 +80,7 @@ fn own() -> io::Result<PathBuf> {
     mounts.lines().find_map(|mount| directory(mount, own)).ok_or_else(none)
 }
 
-/// Where a group is to be found in that mount, which is a line of `mountinfo`.
+/// The folder of a group in that mount, which is a line of `mountinfo`.
 fn directory(mount: &str, group: &str) -> Option<PathBuf> {
     let (place, kind) = mount.split_once(" - ")?;
     if !kind.starts_with("cgroup2 ") {

@@ -1,4 +1,4 @@
-//! What the guard does, as a state machine without clock, processes and sockets.
+//! The guard as a state machine without clock, processes and sockets.
 //!
 //! **Guarantee**: from the spawn of the command until its group is empty, a timer of the kernel is
 //! armed for `hard_at`; the group is killed by the first wake-up at or after `kill_at`; a group
@@ -13,7 +13,7 @@ use tenure::Instant;
 
 use super::message::{Deadlines, Ending, Order, Report};
 
-/// What happens to the guard.
+/// An input of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Order(Order),
@@ -33,7 +33,7 @@ pub(crate) enum Input {
     Wake,
 }
 
-/// What the guard does, in the order in which it is told.
+/// An action of the guard. Actions are carried out in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Have the kernel kill this process then.
@@ -84,7 +84,7 @@ enum State {
     /// The group was asked to end.
     Ending {
         until: Deadlines,
-        /// When its time is over, whatever renewals say.
+        /// The end of its time, whatever renewals say.
         kill_at: Instant,
     },
     /// The group was killed, and the command's process has not ended yet.
@@ -107,12 +107,12 @@ impl Machine {
         }
     }
 
-    /// Whether children may be left that are to be killed and reaped.
+    /// True if children may be left that are to be killed and reaped.
     pub(crate) fn is_emptying(&self) -> bool {
         matches!(self.state, State::Emptying)
     }
 
-    /// Whether a command's process is there that has not been reaped.
+    /// True if a command's process is there that has not been reaped.
     pub(crate) fn has_leader(&self) -> bool {
         match self.state {
             State::Running { .. } | State::Ending { .. } | State::Killed => true,

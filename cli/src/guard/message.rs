@@ -1,4 +1,4 @@
-//! What the supervisor and its guard tell each other: lines of text over a pair of sockets, in
+//! The messages between the supervisor and its guard: lines of text over a pair of sockets, in
 //! order.
 //!
 //! The command, its environment and its key are not among them: the guard has them from its own
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenure::Instant;
 
-/// When the command's group is ended, by the boot clock of the library. In that order.
+/// Deadlines of the command's group, by the boot clock of the library. In that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "they are instants, and not what happens then")]
 pub(crate) struct Deadlines {
@@ -21,12 +21,12 @@ pub(crate) struct Deadlines {
     pub(crate) hard_at: Instant,
 }
 
-/// How the command's process has ended.
+/// The end of the command's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It exited with that status.
     Code(i32),
-    /// That signal killed it.
+    /// It was killed by that signal.
     Signal(i32),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Order {
     Start {
         token: u64,
         until: Deadlines,
-        /// Whether its group becomes the terminal's foreground group.
+        /// True if its group becomes the terminal's foreground group.
         foreground: bool,
     },
     /// The deadlines are these from now on.
@@ -142,7 +142,7 @@ impl Deadlines {
 }
 
 impl Ending {
-    /// As shells show it.
+    /// The status that shells show.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Code(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),

@@ -54,7 +54,7 @@ pub(crate) const GUARD: &str = "__guard";
 pub(crate) const REAPER: &str = "__reaper";
 pub(crate) const SHIM: &str = "__shim";
 
-/// What kills the processes of a command here, for people.
+/// The ways to kill a command's processes here, for people.
 pub(crate) fn protection(cgroup: &io::Result<Cgroup>) -> String {
     let by = "the command's processes are killed by its guard and its reaper";
     match cgroup {

@@ -49,7 +49,7 @@ fn other_owner(file: &Path) -> io::Result<Option<u32>> {
     Ok(nearest.map(|folder| folder.uid()).filter(|owner| *owner != 0))
 }
 
-/// As the XDG base directory specification says: relative paths in its variables don't count.
+/// The path by the XDG base directory specification: relative paths in its variables don't count.
 fn own_path() -> Result<PathBuf, Failure> {
     let absolute =
         |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -20,14 +20,14 @@ use crate::guard::{Deadlines, deadlines};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     margin: Duration,
-    /// How long before it is killed the command is asked to end, when the lease is not renewed.
+    /// The time between the request to end and the kill, when the lease is not renewed.
     grace: Duration,
 }
 
 /// The kernel has to end processes within half of it, also on a host under load.
 const MARGIN_LEAST: Duration = Duration::from_millis(100);
 
-/// How long the command may take to end after SIGTERM, if neither an option nor a variable says so.
+/// The command's time to end after SIGTERM, if neither an option nor a variable says so.
 const GRACE: Duration = Duration::from_secs(10);
 /// A lease is kept for a day at most for the work of a leader that hands it over.
 const GRACE_MOST: Duration = Duration::from_secs(12 * 3_600);
@@ -91,8 +91,8 @@ impl Limits {
         deadlines(lease_end, self.margin, self.grace)
     }
 
-    /// When the supervisor kills a group that the guard has not killed: before the kernel kills the
-    /// guard.
+    /// The supervisor's time to kill a group that the guard has not killed: before the kernel kills
+    /// the guard.
     pub(super) fn guard_is_late_at(self, until: Deadlines) -> Instant {
         until.kill_at + self.margin / 4
     }

@@ -21,7 +21,7 @@ use crate::guard::{Cgroup, Order, Report, kill_group, protection, reap_all, reap
 use crate::notify;
 use crate::output;
 
-/// What a guard guards.
+/// The command of a guard.
 pub(super) struct Guarded {
     pub(super) key: String,
     pub(super) name: String,
@@ -44,7 +44,7 @@ pub(super) struct Guard {
     is_dead: bool,
 }
 
-/// What a guard's link yields.
+/// An item from a guard's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FromGuard {
     Report(Report),
@@ -197,7 +197,8 @@ const TURNS_OF_REAPER: u32 = 4;
 /// Between two complaints.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Whether a variable is a setting of this program, or by which it speaks to its service manager.
+/// True if a variable is a setting of this program, or one by which it speaks to its service
+/// manager.
 fn is_ours(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"TENURE_")
         || notify::VARIABLES.iter().any(|one| name == *one)

@@ -83,7 +83,7 @@ pub(crate) async fn run(options: &Run) -> Result<Ended, Failure> {
     supervisor.run(Patience::of(options)).await
 }
 
-/// Whether commands can be run under these settings.
+/// Checks that commands can be run under these settings.
 pub(crate) fn suits(config: &tenure::Config) -> Result<(), Failure> {
     Limits::new(config, Duration::ZERO).map(drop)
 }
@@ -109,10 +109,10 @@ fn no_guard(error: &std::io::Error) -> Failure {
 const GUARD_ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// Between two looks at who leads.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// How many guards may die while there is nothing to guard.
+/// The most guards that may die while there is nothing to guard.
 const DEATHS_MOST: u32 = 100;
 
-/// How long to wait for the first lead.
+/// The longest wait for the first lead.
 #[derive(Clone, Copy)]
 enum Patience {
     Endless,
@@ -139,22 +139,22 @@ struct Supervisor {
     terminal: Terminal,
     limits: Limits,
     stop_grace: Duration,
-    /// How long after its begin a command keeps the lead.
+    /// The time after its start for which a command keeps the lead.
     hold: Option<Duration>,
-    /// Of the last command that was started. Ends with its tenure, too.
+    /// The hold of the last command that was started. Ends with its tenure, too.
     held: Option<BoxFuture<'static, ()>>,
     once: bool,
     /// The status if another candidate leads.
     not_leading: u8,
-    /// Whether the last command had the terminal at its end.
+    /// True if the last command had the terminal at its end.
     had_terminal: bool,
-    /// Whether the last command was sent SIGINT by this process.
+    /// True if the last command was sent SIGINT by this process.
     has_passed_on_int: bool,
     /// The last signal that has asked this process to end.
     asked_to_end: Option<SignalKind>,
 }
 
-/// What comes of waiting for the lead.
+/// The outcome of waiting for the lead.
 enum Waited {
     Leading(Tenure),
     Signal(SignalKind),

@@ -20,13 +20,13 @@ pub(crate) struct Run {
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) at: At,
-    /// What people call this candidate [default: TENURE_NAME, else host-pid-boot].
+    /// The candidate's name for people [default: TENURE_NAME, else host-pid-boot].
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// End when the lead is lost, instead of waiting for it again.
     #[arg(long)]
     pub(crate) once: bool,
-    /// How long to wait for the lead at first, such as 30s [default: for ever].
+    /// The longest wait for the first lead, such as 30s [default: for ever].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) wait: Option<Duration>,
     /// Do not wait for the lead: end if another host has it.
@@ -45,8 +45,8 @@ pub(crate) struct Run {
     /// back then, and ends by itself.
     #[arg(long, value_name = "DURATION", value_parser = hold)]
     pub(crate) hold: Option<Duration>,
-    /// How long the command may take to end after SIGTERM, before it is killed [default: 10s, or
-    /// what TENURE_DRAIN_BOUND or TENURE_LONGEST_STOP leaves].
+    /// The command's time to end after SIGTERM, before it is killed [default: 10s, or what
+    /// TENURE_DRAIN_BOUND or TENURE_LONGEST_STOP leaves].
     ///
     /// After a loss of the lead, it has no more time than the lease leaves: 3.2s at default
     /// settings.

@@ -59,7 +59,7 @@ impl Signals {
         select_all(each).await.0
     }
 
-    /// Whether a signal asks this process to end, as opposed to those that only have a meaning for
+    /// True if a signal asks this process to end, as opposed to those that only have a meaning for
     /// the command. SIGHUP does if there is a terminal that may have gone; else it asks a program
     /// to read its settings again.
     pub(crate) fn asks_to_end(&self, kind: SignalKind) -> bool {
@@ -77,7 +77,7 @@ impl Signals {
     }
 }
 
-/// Whether a command with that status was ended by a signal that asks it to end, as shells show it.
+/// True if a command with that status was ended by a signal that asks it to end, as shells show it.
 pub(super) fn have_ended(status: u8) -> bool {
     let asking = [
         SignalKind::hangup(),

@@ -20,13 +20,13 @@ use super::Signals;
 
 #[derive(Debug)]
 pub(super) struct Terminal {
-    /// That of this process, if it has one.
+    /// The terminal of this process, if it has one.
     tty: Option<File>,
     /// The signals by which a terminal stops processes.
     stops: Signals,
-    /// Whether the next of them is this process's own.
+    /// True if the next of them is this process's own.
     has_stopped_all: bool,
-    /// Whether the command's group was given the terminal.
+    /// True if the command's group was given the terminal.
     given: bool,
     /// The last command's group.
     group: Option<Pid>,
@@ -47,7 +47,7 @@ impl Terminal {
         })
     }
 
-    /// Whether a command that starts now belongs into the foreground.
+    /// True if a command that starts now belongs into the foreground.
     pub(super) fn give(&mut self) -> bool {
         self.given = is_interactive() && self.is_foreground();
         self.given
@@ -135,7 +135,7 @@ impl Terminal {
         self.foreground() == Some(getpgrp())
     }
 
-    /// Whether the command's group is in the foreground, or one that is gone: a shell has its
+    /// True if the command's group is in the foreground, or one that is gone: a shell has its
     /// commands in groups of their own.
     fn is_the_commands(&self) -> bool {
         self.foreground().is_some_and(|group| {
@@ -152,12 +152,12 @@ impl Terminal {
     }
 }
 
-/// Whether no other program of this process's pipe, if it is in one, may read the terminal.
+/// True if no other program of this process's pipe, if it is in one, may read the terminal.
 fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Whether nobody could continue this process.
+/// True if nobody could continue this process.
 fn is_without_shell() -> bool {
     getpid().as_raw() == 1 || getsid(None) == Ok(getpgrp())
 }
@@ -167,7 +167,7 @@ fn stop_this() {
     let _ = kill(getpid(), Signal::SIGSTOP);
 }
 
-/// Whether a signal stops those that use the terminal while they are not in the foreground.
+/// True if a signal stops those that use the terminal while they are not in the foreground.
 fn asks_for_terminal(signal: i32) -> bool {
     [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32].contains(&signal)
 }

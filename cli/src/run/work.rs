@@ -13,7 +13,7 @@ use super::link::FromGuard;
 use super::terminal::Terminal;
 use crate::guard::{CONT, Ending, Order, Report, TERM};
 
-/// How the command has ended. Nothing of it is left.
+/// The end of the command. Nothing of it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// By itself, or since a signal asked it to.
@@ -29,14 +29,14 @@ pub(super) enum End {
 /// Between two looks at how long the lease of a tenure that has ended is kept for its work.
 const WHILE_DRAINING: Duration = Duration::from_millis(50);
 
-/// What has become of the command so far.
+/// The command's progress so far.
 #[derive(Default)]
 struct Progress {
     started: bool,
     ending: Option<Ending>,
-    /// Whether it was asked to end because of the lead.
+    /// True if it was asked to end because of the lead.
     lost: bool,
-    /// Whether that was a handover.
+    /// True if that was a handover.
     handed_over: bool,
 }
 

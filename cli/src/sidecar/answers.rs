@@ -1,4 +1,4 @@
-//! What the sidecar answers, and how long it keeps the lead for those that rely on it.
+//! The sidecar's answers, and the lead that it keeps for those that rely on it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) struct Answers {
     valid_for: Duration,
     /// Until when answers may be relied on that have this candidate's lead in them.
     promised: Mutex<Instant>,
-    /// When a reader has last asked.
+    /// The time of the last question.
     asked: watch::Sender<Instant>,
     /// The tenure under which promises are kept: no answer has the lead of another one in it.
     kept_under: Mutex<Option<Token>>,
@@ -86,7 +86,7 @@ impl Answers {
         *self.kept_under.lock().unwrap_or_else(PoisonError::into_inner) = tenure;
     }
 
-    /// How this candidate stands now. A lead in it is a promise.
+    /// This candidate's standing now. A lead in it is a promise.
     fn standing(&self) -> Standing<'_> {
         let Health { role, .. } = self.candidate.health();
         let kept_under = *self.kept_under.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ impl Answers {
         Standing { key, name, leads, token: token.filter(|_| leads), valid_ms, leader }
     }
 
-    /// Why the candidate is not ready, if it is not.
+    /// The reason for not being ready, if there is one.
     pub(super) fn not_ready(&self) -> Option<String> {
         not_ready(&self.candidate.health(), self.ttl)
     }

@@ -26,8 +26,8 @@ use super::answers::Answers;
 const CONNECTIONS_MOST: usize = 64;
 /// From the beginning of a connection to its end.
 const CONNECTION_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// Of the request's line and headers, in bytes; the least that hyper takes. A request's body is not
-/// read.
+/// The bound on the request's line and headers, in bytes; the least that hyper takes. A request's
+/// body is not read.
 const REQUEST_MOST: usize = 8 * 1024;
 /// After a connection that could not be accepted, as while the process has no free file descriptor.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

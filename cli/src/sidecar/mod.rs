@@ -190,8 +190,8 @@ async fn end_signal(signals: &mut Signals) -> SignalKind {
     }
 }
 
-/// As the first process of a container, it has the orphans of those that are started in it later,
-/// such as probes.
+/// Reaps orphans: the first process of a container has those of processes that are started in it
+/// later, such as probes.
 async fn reap() -> Failure {
     if getpid().as_raw() != 1 {
         return std::future::pending().await;

@@ -17,10 +17,10 @@ pub(crate) struct Sidecar {
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) at: At,
-    /// What people call this candidate [default: TENURE_NAME, else host-pid-boot].
+    /// The candidate's name for people [default: TENURE_NAME, else host-pid-boot].
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Where to answer: an IP address and a port; port 0 is a free one.
+    /// The IP address and port to answer at; port 0 is a free one.
     ///
     /// There is no login. An address that is not of this host alone causes a warning.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8406")]

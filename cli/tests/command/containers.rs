@@ -63,7 +63,7 @@ fn zombies(first: i32) -> usize {
     processes.filter(|process| is_zombie(process) && ancestor(process, first)).count()
 }
 
-/// Whether the process descends from that one.
+/// True if the process descends from that one.
 fn ancestor(process: &Path, of: i32) -> bool {
     let number = process.file_name().and_then(|name| name.to_str()?.parse::<i32>().ok());
     let up = std::iter::successors(number, |process| super::hosts::parent(*process));

@@ -47,7 +47,7 @@ const REAPER: u8 = 4;
 /// Then no process is left that could kill what the command has started.
 const ALL: u8 = SUPERVISOR | GUARD | REAPER;
 
-/// What happens to the leader's processes in one trial.
+/// The fate of the leader's processes in one trial.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Killed,
@@ -281,7 +281,7 @@ impl Draw {
     }
 }
 
-/// What the commands of successive hosts are like.
+/// The kinds of commands of successive hosts.
 const KINDS: [&[&str]; 5] =
     [&[], &["ignore-term"], &["fork"], &["ignore-term", "fork", "detach"], &["detach"]];
 

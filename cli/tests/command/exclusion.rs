@@ -1,4 +1,4 @@
-//! Of two hosts, one runs its command at a time.
+//! One of two hosts runs its command at a time.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ pub(crate) struct Election {
     pub(crate) place: Place,
     pub(crate) journal: Journal,
     pub(crate) ttl: Duration,
-    /// If it is not the usual part of the TTL.
+    /// `None` for the usual part of the TTL.
     renew_interval: Option<Duration>,
     /// The store's URL, and its server.
     server: Option<(String, Box<dyn Any + Send + Sync>)>,

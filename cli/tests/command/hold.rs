@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::hosts::{Host, Place, wait_until};
 
-/// As the crontab of each host has it: longer than any test, and with the status 7.
+/// The crontab's line on each host: longer than any test, and with the status 7.
 const NIGHTLY: &str =
     "exec tenure run job --try --hold 1h --verbose -- sh -c 'echo ran >> runs; exit 7'";
 
@@ -31,7 +31,7 @@ fn runs(place: &Place) -> usize {
     fs::read_to_string(place.file("runs")).unwrap_or_default().lines().count()
 }
 
-/// What another host finds that comes now.
+/// The status of another host that comes now.
 fn tries(place: &Place) -> Option<i32> {
     host(place, "exec tenure run job --try -- true").output().unwrap().status.code()
 }

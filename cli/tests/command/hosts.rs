@@ -126,7 +126,7 @@ pub(crate) fn send(process: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(process), signal);
 }
 
-/// Whether a process is there and not a zombie.
+/// True if a process is there and not a zombie.
 pub(crate) fn lives(process: i32) -> bool {
     stat(process).is_some_and(|words| !matches!(words[0].as_str(), "Z" | "X"))
 }

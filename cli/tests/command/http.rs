@@ -54,7 +54,7 @@ impl Sidecar {
         stream
     }
 
-    /// What comes back for these bytes, until the connection ends.
+    /// The answer to these bytes, until the connection ends.
     pub(crate) fn says(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         // It may answer, and close, before it has read all of it.
@@ -92,7 +92,7 @@ impl Reply {
     }
 }
 
-/// What comes until the end of the connection; an abrupt end is one too.
+/// The text until the end of the connection; an abrupt end is one too.
 pub(crate) fn rest(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     let mut bytes = [0; 4096];

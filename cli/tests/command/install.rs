@@ -1,4 +1,4 @@
-//! What is installed beside the command: completions, as bash uses them, and manual pages.
+//! Files installed beside the command: completions, as bash uses them, and manual pages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use super::hosts::Place;
 const COMMANDS: [&str; 9] =
     ["completions", "doctor", "handover", "man", "migrate", "purge", "run", "sidecar", "status"];
 
-/// What a bash that loaded the completions offers for the last word.
+/// The offers for the last word, in a bash that loaded the completions.
 fn offered(words: &[&str]) -> BTreeSet<String> {
     let script = r#"
         source <("$0" completions bash)

@@ -1,4 +1,4 @@
-//! What the commands of several hosts have written, and what must hold of it.
+//! The lines that commands of several hosts have written, and their invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -55,7 +55,7 @@ impl Journal {
         found.unwrap()
     }
 
-    /// Whether a command of a later tenure begins within that time.
+    /// True if a command of a later tenure begins within that time.
     pub(crate) fn is_led_after(&self, token: u64, within: Duration) -> bool {
         let end = Instant::now() + within;
         loop {
@@ -96,8 +96,8 @@ impl Journal {
         all.filter(|process| lives(*process)).collect()
     }
 
-    /// What was alive when the command of a later tenure began, or wrote afterwards: roles, and how
-    /// often.
+    /// Processes alive when the command of a later tenure began, or that wrote afterwards: roles,
+    /// and how often.
     pub(crate) fn overlaps(&self) -> BTreeMap<String, usize> {
         self.overlaps_without(&BTreeSet::new())
     }

@@ -1,4 +1,4 @@
-//! Which store is meant: sessions in which it is named, is not named, or should have been.
+//! The choice of the store: sessions in which it is named, is not named, or should have been.
 
 use std::fs;
 use std::process::Output;
@@ -9,7 +9,7 @@ fn session(place: &Place, script: &str) -> Output {
     place.shell(script).env("TENURE_TTL", "5s").output().unwrap()
 }
 
-/// What it prints, its complaints, and its status.
+/// Its output, its complaints, and its status.
 fn says(place: &Place, script: &str) -> (String, String, i32) {
     let Output { stdout, stderr, status } = session(place, script);
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -91,7 +91,7 @@ fn the_file_of_this_user_is_named_once() {
     }
 }
 
-/// As by `sudo` where it keeps HOME: the user could not use a file of root's.
+/// Some `sudo` keeps HOME: the user could not use a file of root's.
 #[test]
 fn root_makes_no_file_in_the_home_of_a_user() {
     let place = Place::new();

@@ -11,8 +11,7 @@ use tenure_servers::RedisServer;
 use super::hosts::{Host, Place, wait_until};
 use super::http::Sidecar;
 
-/// What each of them does, in the order in which they are run: the status, and a part of what it
-/// prints.
+/// The commands in the order in which they are run, each with its status and a part of its output.
 const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure run nightly -- ./job", 0, "job of nightly"),
     ("TENURE_STORE=redis://10.0.0.7:6379 tenure run nightly -- ./job", 0, "job of nightly"),
@@ -80,7 +79,7 @@ fn sandbox() -> Place {
     place
 }
 
-/// As in a shell in that folder, with the server of the test.
+/// Runs a shell in that folder, with the server of the test.
 fn run(place: &Place, redis: &RedisServer, command: &str) -> Output {
     let text = command.replace("redis://10.0.0.7:6379", &redis.url());
     let text = text.replace("--watch 1m", "--watch 1s").replace("--hold 5m", "--hold 1s");

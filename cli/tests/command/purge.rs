@@ -8,7 +8,7 @@ use tenure_servers::RedisServer;
 
 use super::hosts::{Host, Place, wait_until};
 
-/// As if the record had been written at the beginning of time.
+/// Dates the record to the beginning of time.
 fn age(redis: &RedisServer, key: &str) {
     let mut server = TcpStream::connect(("127.0.0.1", redis.port())).unwrap();
     write!(server, "HSET {{tenure}}:leader:{key} written 1\r\n").unwrap();

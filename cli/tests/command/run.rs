@@ -369,7 +369,7 @@ fn nothing_outlives_the_command() {
     }
 }
 
-/// Where this user may make one, and what it is in says so.
+/// Checked where the doctor says that this user may make one.
 #[test]
 fn the_command_has_a_control_group() {
     let place = Place::new();

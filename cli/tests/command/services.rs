@@ -1,4 +1,5 @@
-//! What `tenure run` and `tenure sidecar` tell a service manager, and the unit of ops/systemd.
+//! The notices of `tenure run` and `tenure sidecar` to a service manager, and the unit of
+//! ops/systemd.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -103,7 +103,7 @@ fn sigterm_hands_over_at_once() {
     wait_for_lead(&second);
 }
 
-/// As of a program that has died, while its sidecar lives.
+/// A program may die while its sidecar lives.
 #[test]
 fn a_sidecar_without_readers_gives_the_lead_back() {
     let place = Place::new();
@@ -185,7 +185,7 @@ fn a_handover_waits_for_answers_that_are_valid() {
     });
 }
 
-/// As after a suspend of the host: no code has run, and the clock decides.
+/// A suspend of the host: no code has run, and the clock decides.
 #[test]
 fn an_answer_after_a_pause_claims_no_old_lead() {
     let place = Place::new();

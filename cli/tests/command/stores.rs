@@ -8,14 +8,14 @@ use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer};
 use super::exclusion::Election;
 use super::hosts::Host;
 
-/// What a command says, and its status.
+/// A command's status and output.
 fn says(election: &Election, arguments: &[&str]) -> (Option<i32>, String) {
     let output = election.tenure().args(arguments).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Whether the time after `since` in a line of `status` lies within the last ten minutes.
+/// True if the time after `since` in a line of `status` lies within the last ten minutes.
 fn is_recent(since: &str) -> bool {
     let since = humantime::parse_rfc3339(since).unwrap();
     let ago = SystemTime::now().duration_since(since).unwrap_or_default();

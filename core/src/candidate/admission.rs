@@ -54,7 +54,7 @@ impl Candidate {
             Phase::Campaigning(Campaign { attempt, looks: !asks, asks: false, ..campaign });
     }
 
-    /// Whether the campaign's next request is an acquire, and no look.
+    /// True if the campaign's next request is an acquire, and no look.
     ///
     /// An acquire that can't be granted yet is a look that costs the store more: it is one only if
     /// the lease may be vacant, or the store has to learn of a loss.
@@ -98,7 +98,7 @@ impl Candidate {
         }
     }
 
-    /// What it says of itself if it is wished for.
+    /// Its name and priority delay, as an ask states them.
     pub(super) const fn asked(&self) -> ByName {
         ByName { name: self.name, defer: self.config.defer() }
     }

@@ -150,7 +150,7 @@ impl Candidate {
         self.ask_again(campaign, look.min(ready + jitter));
     }
 
-    /// What an answer shows of the lease.
+    /// The lease, as an answer shows it.
     fn sees(&mut self, campaign: &Campaign, sight: &Sight) -> Known {
         let Some(record) = sight.record else {
             let Known::Lease(_) = campaign.known else { return campaign.known };
@@ -185,7 +185,7 @@ impl Candidate {
         Known::Lease(watch)
     }
 
-    /// When the leader should have renewed; of a renewal that is overdue, after as long again.
+    /// The leader's next renewal; for one that is overdue, the time after as long again.
     fn next_look(&self, lease: Option<LeaseWatch>) -> Instant {
         let interval = self.config.look_interval(Duration::ZERO);
         let Some(watch) = lease else { return self.now + interval };
@@ -195,13 +195,13 @@ impl Candidate {
         self.again_after(self.now.since(watch.renews_at()))
     }
 
-    /// When to look again for what is due for that long: soon at first, then after as long again.
+    /// The next look for what is overdue by that time: soon at first, then after as long again.
     pub(super) fn again_after(&self, due: Duration) -> Instant {
         let usual = self.config.look_interval(Duration::ZERO);
         self.now + due.max(self.config.first_overdue()).min(usual)
     }
 
-    /// Whether this candidate is wished for, instead of the present leader, and could lead at once.
+    /// The request that this candidate succeed the present leader, if it could lead at once.
     fn is_wished(&self, campaign: &Campaign, sight: &Sight) -> Option<Wished> {
         let record = sight.record.filter(|one| !one.released && one.holder != campaign.holder)?;
         let wished = record.wanted.is_some_and(|wish| self.asked().is_wished(wish));

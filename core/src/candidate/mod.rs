@@ -74,7 +74,7 @@ struct Unwanted {
     tenure: Tenure,
     /// The candidate that the lease is given back for.
     kept_for: Option<NameId>,
-    /// Whether the store has it: then it is released.
+    /// True if the store has it: then it is released.
     is_kept: bool,
 }
 
@@ -153,7 +153,7 @@ impl Candidate {
         }
     }
 
-    /// When the candidate must be woken; `None` if only another input can change its state.
+    /// The next wake-up; `None` if only another input can change its state.
     pub fn deadline(&self) -> Option<Instant> {
         self.phase.deadline()
     }
@@ -194,7 +194,7 @@ impl Candidate {
         self.contradiction
     }
 
-    /// What the candidate does after the last input.
+    /// The candidate's stage after the last input.
     pub fn stage(&self) -> Stage {
         match self.phase {
             Phase::Idle | Phase::HoldingOff { .. } => Stage::Out,

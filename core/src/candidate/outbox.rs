@@ -27,8 +27,8 @@ pub(super) struct Outgoing {
     pub(super) give_up_at: Instant,
 }
 
-/// Which request. What it says follows from the candidate's state, which stays as it is until the
-/// request was polled.
+/// A kind of request. Its contents follow from the candidate's state, which stays as it is until
+/// the request was polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     Acquire,

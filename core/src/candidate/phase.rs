@@ -47,7 +47,7 @@ pub(super) struct Campaign {
     pub(super) hinted: bool,
     /// Before this instant, a hint causes no attempt.
     pub(super) hints_from: Instant,
-    /// When the first acquire under this identity left, answered or not.
+    /// The time of the first acquire under this identity, answered or not.
     pub(super) first_asked: Option<Instant>,
     /// The last acquire whose outcome is unknown.
     pub(super) unanswered: Option<RequestId>,
@@ -62,11 +62,11 @@ pub(super) struct Campaign {
 pub(super) struct Wished {
     /// The leader's tenure.
     pub(super) token: Token,
-    /// When the campaign was first told.
+    /// The time of the first such answer.
     pub(super) since: Instant,
 }
 
-/// What the store has told a campaign about the lease.
+/// A campaign's knowledge of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Known {
     /// No answer has shown a record, since then.
@@ -123,7 +123,7 @@ pub(super) enum Hold {
     Gone,
 }
 
-/// What the candidate does once it holds nothing.
+/// The candidate's plan once it holds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Plan {
     /// Campaigns again: it was not asked to resign.
@@ -142,7 +142,7 @@ pub(super) enum Attempt {
         at: Instant,
         failures: u32,
     },
-    /// As soon as it is admitted.
+    /// Sent as soon as it is admitted.
     Pending {
         failures: u32,
     },
@@ -154,7 +154,7 @@ pub(super) struct Flight {
     pub(super) id: RequestId,
     pub(super) sent_at: Instant,
     pub(super) give_up_at: Instant,
-    /// How many attempts before this one have failed.
+    /// The number of failed attempts before this one.
     pub(super) failures: u32,
 }
 

@@ -181,7 +181,7 @@ impl Candidate {
         self.phase = Phase::Draining(Draining { hold, kept_for, then });
     }
 
-    /// How long draining work is covered by a lease: the store can't end it before.
+    /// The end of the lease's cover for draining work: the store can't end it before.
     fn kept_until(&self, lease: Lease, bound: Instant) -> Instant {
         bound.min(lease.valid_until + self.config.stop_margin())
     }

@@ -1,4 +1,4 @@
-//! What a candidate watches, and since when: the lease of another candidate, and the store's past.
+//! A candidate's watches: the lease of another candidate, and the store's past.
 //!
 //! A watch begins with the input that first told what is watched, never earlier, and counts by the
 //! candidate's own clock. Only answers count as sights.
@@ -19,9 +19,9 @@ pub(super) struct LeaseWatch {
     released: bool,
     since: Instant,
     demand: Span,
-    /// How long others go first, after the demand.
+    /// The priority delay, after the demand.
     defer: Span,
-    /// When the leader should renew next.
+    /// The expected time of the next renewal.
     renews_at: Instant,
 }
 
@@ -73,7 +73,7 @@ impl LeaseWatch {
     }
 }
 
-/// What an answer says of the past.
+/// An answer's statement about the past.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub(super) last: Option<Token>,
@@ -86,7 +86,7 @@ impl Answer {
         Self { last: sight.last, past: sight.past, to_acquire }
     }
 
-    /// Of a store that grants, nothing is to be watched.
+    /// A grant: there is nothing to watch.
     pub(super) const fn granted(token: Token) -> Self {
         Self { last: Some(token), past: None, to_acquire: true }
     }
@@ -98,7 +98,7 @@ impl Answer {
 pub(super) struct PastWatch {
     /// The stamp that was told last.
     stamp: Option<Stamp>,
-    /// Whether the last answer told it: nobody has watched it for as long as this candidate must.
+    /// True if the last answer told it: nobody has watched it for as long as this candidate must.
     told: bool,
     longest: Span,
     /// The store knew less than the candidate, when it last answered.
@@ -160,18 +160,18 @@ impl PastWatch {
         self.ready(config).is_none_or(|ready| now >= ready)
     }
 
-    /// Whether the next request must tell the store of a loss, by an acquire that knows more than
+    /// True if the next request must tell the store of a loss, by an acquire that knows more than
     /// it does.
     pub(super) const fn is_unreported(&self) -> bool {
         self.unreported
     }
 
-    /// What an acquire may say of a loss.
+    /// The loss that an acquire may report.
     pub(super) fn lost(&self, config: &Config, now: Instant) -> Option<Loss> {
         self.loss.filter(|_| self.is_settled(config, now))
     }
 
-    /// What a request says of the stamp; nothing once it was watched for long enough, by whomever.
+    /// A request's report of the watched stamp; `None` once any watch of it was long enough.
     pub(super) fn watched(&self, now: Instant) -> Option<WatchedStamp> {
         self.stamp
             .filter(|_| self.told)

@@ -56,8 +56,8 @@ impl ConfigBuilder {
         Self(config)
     }
 
-    /// How long another candidate has to watch the lease, without a renewal, before it may take it.
-    /// What was not set follows. To lower a TTL that other candidates still use, set the
+    /// The time that another candidate must watch the lease, without a renewal, before it may take
+    /// it. What was not set follows. To lower a TTL that other candidates still use, set the
     /// [quarantine](Self::quarantine) to theirs.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.0 = self.0.with_ttl(ttl);
@@ -70,22 +70,22 @@ impl ConfigBuilder {
         self.choose(Chosen::RENEW_INTERVAL)
     }
 
-    /// How long to wait for a reply. Default: a tenth of the TTL.
+    /// The longest wait for a reply. Default: a tenth of the TTL.
     pub const fn request_timeout(mut self, timeout: Duration) -> Self {
         self.0.request_timeout = Span::of(timeout);
         self.choose(Chosen::REQUEST_TIMEOUT)
     }
 
-    /// How long before the lease can end at the store the claim ends: time for work to stop between
-    /// its last check and its effect. Zero is allowed. Default: a tenth of the TTL.
+    /// The least time from the claim's end to the lease's end at the store: time for work to stop
+    /// between its last check and its effect. Zero is allowed. Default: a tenth of the TTL.
     pub const fn stop_margin(mut self, margin: Duration) -> Self {
         self.0.stop_margin = Span::of(margin);
         self.choose(Chosen::STOP_MARGIN)
     }
 
-    /// How far the *rate* of any candidate's clock may be off, in parts per million: 1 to 200,000.
-    /// Where the server ends leases itself (etcd), its clock counts too. Default: 10,000, one
-    /// percent.
+    /// The largest error of the *rate* of any candidate's clock, in parts per million: 1 to
+    /// 200,000. Where the server ends leases itself (etcd), its clock counts too. Default: 10,000,
+    /// one percent.
     pub const fn drift_ppm(mut self, ppm: u32) -> Self {
         self.0.drift_ppm = ppm;
         self
@@ -123,7 +123,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// How long the candidate lets others go first when it finds the lease vacant, from the first
+    /// The time in which others go first when the candidate finds the lease vacant, from the first
     /// lease of an election on: at most 24 h. For a site that should lead only if no other one can.
     /// A handover to this candidate does not wait. Default: not at all.
     pub const fn defer(mut self, time: Duration) -> Self {
@@ -150,15 +150,15 @@ impl ConfigBuilder {
         self
     }
 
-    /// How long the candidate watches a store that may have lost data before it may be granted a
-    /// lease: at least the longest TTL that any candidate of this election still uses, or used
+    /// The time that the candidate watches a store that may have lost data before it may be granted
+    /// a lease: at least the longest TTL that any candidate of this election still uses, or used
     /// until lately; at most 7 days. Default: the TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
         self.0.quarantine = Span::of(quarantine);
         self.choose(Chosen::QUARANTINE)
     }
 
-    /// How much too early a lease may end because the store counts coarsely: at least the
+    /// The most that a lease may end early because the store counts coarsely: at least the
     /// resolution of its clock. A candidate that starts raises it to what the store declares.
     /// Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
@@ -166,7 +166,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// What to do when a renewal's outcome is unknown. Default: continue to lead until the claim
+    /// The policy when a renewal's outcome is unknown. Default: continue to lead until the claim
     /// ends.
     pub const fn on_renew_error(mut self, policy: RenewErrorPolicy) -> Self {
         self.0.on_renew_error = policy;

@@ -1,4 +1,4 @@
-//! Which settings were set, and which are derived from others.
+//! The settings that were set, beside those derived from others.
 
 /// The settings that were set and are not derived. A bit set, since every candidate carries one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ impl Chosen {
         Self(self.0 & !other.0)
     }
 
-    /// Whether a setting was set that decides how renewals fit into a lease.
+    /// True if a setting was set that decides how renewals fit into a lease.
     pub(super) const fn has_any_of_renewals(self) -> bool {
         let renewals = Self::RENEW_INTERVAL.and(Self::REQUEST_TIMEOUT).and(Self::STOP_MARGIN);
         self.has(renewals.and(Self::LEAST_RETRY).and(Self::LARGEST_RETRY))

@@ -1,4 +1,4 @@
-//! Why settings are refused.
+//! Reasons to refuse settings.
 
 use core::error::Error;
 use core::fmt;
@@ -6,32 +6,32 @@ use core::time::Duration;
 
 use super::Remedy;
 
-/// Why settings were refused.
+/// A reason to refuse settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A setting is out of its own range.
     OutOfRange {
-        /// Which setting.
+        /// The setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: Duration,
         /// The least it may be.
         least: Duration,
         /// The most it may be.
         most: Duration,
-        /// What would do.
+        /// A change that would do.
         remedy: Remedy,
     },
     /// The drift bound is out of its range.
     DriftOutOfRange {
-        /// What it was set to, in parts per million.
+        /// The drift bound, in parts per million.
         ppm: u32,
         /// The least it may be.
         least: u32,
         /// The most it may be.
         most: u32,
-        /// What would do.
+        /// A change that would do.
         remedy: Remedy,
     },
     /// Fewer than three attempts of a renewal fit before a claim ends.
@@ -40,7 +40,7 @@ pub enum ConfigError {
         needed: Duration,
         /// `(ttl - granularity) x (1 - drift) / (1 + drift) - stop margin`.
         validity: Duration,
-        /// What would do; `None` if no change of a single setting suffices.
+        /// A change that would do; `None` if no change of a single setting suffices.
         remedy: Option<Remedy>,
     },
 }

@@ -6,18 +6,18 @@ use core::time::Duration;
 use super::{Config, MILLION, RenewErrorPolicy};
 use crate::time::nanos;
 
-/// What to expect of a [`Config`]. Durations are on the candidate's own clock.
+/// The expected behaviour of a [`Config`]. Durations are on the candidate's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// How long a claim is valid from the sending of the request that won it.
+    /// The validity of a claim, from the sending of the request that won it.
     pub validity: Duration,
     /// The longest time from a leader's crash to its successor's election, with a reachable store
     /// that lost nothing.
     pub worst_case_failover: Duration,
     /// The same if the store lost its data at the worst moment.
     pub worst_case_failover_after_store_loss: Duration,
-    /// How many attempts of a renewal fit before a claim ends if each of them takes as long as it
+    /// The number of attempts of a renewal before a claim ends if each of them takes as long as it
     /// can.
     pub renewal_attempts: u32,
     /// The longest pause of the process that never costs the lead.
@@ -27,10 +27,10 @@ pub struct Explanation {
     /// The longest round trip to the store with which each request is answered in time, once there
     /// is a connection: the request timeout, shared by the round trips that a request takes.
     pub longest_round_trip: Duration,
-    /// How far the leader's clock may be set back or be stopped, and how far a waiting candidate's
-    /// may be set forward, once in the life of a claim, without a second leader, if all rates keep
-    /// the drift bound. It is the stop margin: the part that a jump uses up is missing for writes
-    /// under way.
+    /// The most that the leader's clock may be set back or be stopped, and a waiting candidate's be
+    /// set forward, once in the life of a claim, without a second leader, if all rates keep the
+    /// drift bound. It is the stop margin: the part that a jump uses up is missing for writes under
+    /// way.
     pub clock_jump_tolerated: Duration,
     /// The error of a clock's rate, in parts per million, up to which single leadership holds. It
     /// is above the drift bound by what the stop margin buys.
@@ -76,8 +76,7 @@ impl Config {
         }
     }
 
-    /// How long work may drain after an end other than a resignation: a stop at that time waits for
-    /// it.
+    /// The longest drain after an end other than a resignation: a stop at that time waits for it.
     pub(super) const fn longest_end(&self) -> Duration {
         match self.on_renew_error {
             RenewErrorPolicy::KeepUntilExpiry => self.stop_margin(),

@@ -23,7 +23,7 @@ const MILLION: u64 = 1_000_000;
 /// The TTL of the default settings.
 const TTL_NORMAL: Duration = Duration::from_secs(15);
 
-/// What a candidate does when the outcome of a renewal is unknown.
+/// A candidate's policy when the outcome of a renewal is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RenewErrorPolicy {
@@ -132,7 +132,8 @@ impl Config {
         ConfigBuilder::of(self)
     }
 
-    /// How long another candidate has to watch the lease, without a renewal, before it may take it.
+    /// The time that another candidate must watch the lease, without a renewal, before it may take
+    /// it.
     pub const fn ttl(&self) -> Duration {
         self.ttl.get()
     }
@@ -142,17 +143,17 @@ impl Config {
         self.renew_interval.get()
     }
 
-    /// How long the candidate waits for a reply.
+    /// The longest wait for a reply.
     pub const fn request_timeout(&self) -> Duration {
         self.request_timeout.get()
     }
 
-    /// How long before the lease can end at the store the claim ends.
+    /// The least time from the claim's end to the lease's end at the store.
     pub const fn stop_margin(&self) -> Duration {
         self.stop_margin.get()
     }
 
-    /// How far the rate of any clock may be off, in parts per million.
+    /// The largest error of any clock's rate, in parts per million.
     pub const fn drift_ppm(&self) -> u32 {
         self.drift_ppm
     }
@@ -189,13 +190,13 @@ impl Config {
         }
     }
 
-    /// How long the candidate watches a store that may have lost data before it may be granted a
-    /// lease.
+    /// The time that the candidate watches a store that may have lost data before it may be granted
+    /// a lease.
     pub const fn quarantine(&self) -> Duration {
         self.quarantine.get()
     }
 
-    /// How long the candidate lets others go first at a vacancy.
+    /// The time in which others go first at a vacancy.
     pub const fn defer(&self) -> Duration {
         self.defer.get()
     }
@@ -205,13 +206,13 @@ impl Config {
         self.ttl() / 5
     }
 
-    /// How much too early a lease may end because the store counts coarsely.
+    /// The most that a lease may end early because the store counts coarsely.
     pub const fn granularity(&self) -> Duration {
         self.granularity.get()
     }
 
-    /// How long a claim is valid from the sending of the request that won it, on the candidate's
-    /// own clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
+    /// The validity of a claim, from the sending of the request that won it, on the candidate's own
+    /// clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
     ///
     /// With the rate of every candidate's clock within `1 - rho ..= 1 + rho`, nobody has watched
     /// the lease for its TTL before `(ttl - g) / (1 + rho)` of true time after the sending, and no
@@ -245,7 +246,7 @@ impl Config {
         (interval * u32::from(self.look_every.get())).saturating_sub(known) + lag
     }
 
-    /// How long after a look that found no renewal the next one follows, at first.
+    /// The first pause after a look that found no renewal.
     pub(crate) fn first_overdue(&self) -> Duration {
         (self.renew_interval() / 50).min(Duration::from_millis(100))
     }
@@ -254,7 +255,7 @@ impl Config {
         self.server_ends_leases
     }
 
-    /// How long a release is attempted.
+    /// The time for attempts of a release.
     pub(crate) const fn release_bound(&self) -> Duration {
         self.request_timeout().saturating_mul(2)
     }

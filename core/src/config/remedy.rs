@@ -17,7 +17,7 @@ use crate::time::{Span, nanos};
 pub enum Remedy {
     /// A setting that is a time.
     Time {
-        /// Which setting.
+        /// The setting.
         setting: &'static str,
         /// A value that would do.
         value: Duration,
@@ -52,7 +52,7 @@ impl Setting {
 }
 
 impl Config {
-    /// What to do about a setting below `least` or above `most`: its default, or else one of the
+    /// The remedy for a setting below `least` or above `most`: its default, or else one of the
     /// bounds.
     pub(super) const fn remedy_of_range(
         self,
@@ -80,16 +80,16 @@ impl Config {
         setting.to(if is_in_range { default } else { least })
     }
 
-    /// What to do about a drift bound outside of its range: the default, or else a bound that the
+    /// The remedy for a drift bound outside of its range: the default, or else a bound that the
     /// rest allows.
     pub(super) const fn remedy_of_drift(self, least: u32) -> Remedy {
         let default = Self { drift_ppm: 10_000, ..self };
         Remedy::DriftPpm(if default.is_accepted() { 10_000 } else { least })
     }
 
-    /// What to do if three attempts do not fit: first about what was set, then about what was
-    /// derived, then a longer TTL, last any value that is possible, however short. `None` if no
-    /// single change suffices.
+    /// The remedy if three attempts do not fit: first for what was set, then for what was derived,
+    /// then a longer TTL, last any value that is possible, however short. `None` if no single
+    /// change suffices.
     pub(super) const fn remedy_of_renewals(self) -> Option<Remedy> {
         let sensible = Duration::from_nanos(nanos(self.ttl()) / 50);
         if let Some(remedy) = self.shorter_setting(true, sensible) {
@@ -205,7 +205,7 @@ impl Config {
         self.derive()
     }
 
-    /// Whether everything is accepted with that value in the place of the present one, and the rest
+    /// True if everything is accepted with that value in the place of the present one, and the rest
     /// derived anew.
     const fn is_accepted_with(self, setting: Setting, value: Duration) -> bool {
         self.with(setting, value).derive().is_accepted()

@@ -1,4 +1,4 @@
-//! What must hold at every instant of true time, and at every grant.
+//! Invariants at every instant of true time, and at every grant.
 
 use std::time::Duration;
 

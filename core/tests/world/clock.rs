@@ -11,7 +11,7 @@ const MILLION: u128 = 1_000_000;
 pub(crate) struct Clock {
     /// True time of the last change of rate.
     since: u64,
-    /// What it showed then, in millionths of a nanosecond.
+    /// Its reading then, in millionths of a nanosecond.
     shown: u128,
     /// Millionths of a nanosecond that it counts for each nanosecond of true time.
     rate: u128,

@@ -39,7 +39,7 @@ pub(crate) struct World {
     outputs: Vec<Output>,
     /// The token of the last tenure of any node.
     last_elected: Option<Token>,
-    /// Whether requests are admitted as soon as they are pending.
+    /// True if requests are admitted as soon as they are pending.
     admits: bool,
     sights: Sights,
 }

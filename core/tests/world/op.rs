@@ -1,4 +1,4 @@
-//! What can happen in a world, as data that shrinks.
+//! The operations of a world, as data that shrinks.
 
 use super::setup::rates;
 use proptest::prelude::*;

@@ -11,7 +11,7 @@ pub(crate) struct Setup {
     pub(crate) granularity: u64,
     pub(crate) knows_its_past: bool,
     pub(crate) extra_quarantine: u16,
-    /// Whether requests wait until an operation or a healthy stretch admits them.
+    /// True if requests wait until an operation or a healthy stretch admits them.
     pub(crate) queues: bool,
     pub(crate) nodes: Vec<NodeSetup>,
 }
@@ -45,7 +45,7 @@ impl Setup {
         }
     }
 
-    /// How far off a rate is, from a hundredth of the drift bound each.
+    /// The error of a rate, from hundredths of the drift bound.
     pub(crate) fn off_ppm(&self, percent: i8) -> i64 {
         i64::from(self.rho_ppm) * i64::from(percent.clamp(-100, 100)) / 100
     }

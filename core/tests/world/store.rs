@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::lines;
 use super::network::Sender;
 
-/// Of how many steps one is written for the replay.
+/// One of so many steps is written for the replay.
 const WRITTEN: u64 = 50;
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Store {
     clock: Clock,
     pub(crate) record: Option<Record>,
     pub(crate) past: Option<Past>,
-    /// How often data was lost; also the server's identity, which changes whenever that happens.
+    /// The number of data losses; also the server's identity, which changes with each.
     pub(crate) losses: u64,
     /// The highest token ever granted, lost or not.
     highest: Option<Token>,

@@ -12,7 +12,7 @@ use super::{Client, ELECTION, Outcome, late_writes_are_refused, url};
 
 type Connections = Pool<AsyncPgConnection>;
 
-/// How many rows the statement answers.
+/// The number of rows that the statement answers.
 async fn rows(sql: String, token: i64, connection: &mut AsyncPgConnection) -> QueryResult<usize> {
     let statement = diesel::sql_query(sql).bind::<Text, _>(ELECTION).bind::<BigInt, _>(token);
     statement.execute(connection).await

@@ -25,7 +25,7 @@ fn url(server: &PostgresServer) -> String {
 
 /// A program's client, and how it writes under a fence.
 trait Client: Sized {
-    /// What a tenure has that has taken over.
+    /// The state of a tenure that has taken over.
     type Held;
 
     async fn connect(server: &PostgresServer) -> Outcome<Self>;
@@ -33,7 +33,7 @@ trait Client: Sized {
     /// `None` if a newer tenure has the resource.
     async fn take_over(&self, fence: &Fence, token: i64) -> Outcome<Option<Self::Held>>;
 
-    /// Whether the token was written, as a row.
+    /// True if the token was written, as a row.
     async fn write(&self, fence: &Fence, held: &Self::Held) -> Outcome<bool>;
 
     /// The same in a nested transaction.

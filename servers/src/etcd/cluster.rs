@@ -98,7 +98,7 @@ impl EtcdCluster {
         self.members.iter_mut().find_map(EtcdServer::has_ended)
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(&self) -> usize {
         self.members.len()
     }

@@ -24,36 +24,36 @@ pub struct ClientGoCandidate {
     process: Process,
 }
 
-/// How a candidate of client-go takes part. The durations are its own settings of these names.
+/// The settings of a candidate of client-go. The durations are its own settings of these names.
 #[derive(Debug, Clone)]
 pub struct ClientGoSettings {
     /// The namespace of the Lease.
     pub namespace: String,
     /// The name of the Lease.
     pub lease: String,
-    /// What the Lease shows as its holder. Two candidates need two identities.
+    /// The Lease's holder. Two candidates need two identities.
     pub identity: String,
     /// For how long a candidate must have seen the Lease unchanged before it takes it from another
     /// one. In whole seconds.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew before it stops leading. Less than the lease duration.
+    /// The time that a leader tries to renew before it stops leading. Less than the lease duration.
     pub renew_deadline: Duration,
     /// The time between two renewals, and the least time between two attempts to acquire.
     pub retry_period: Duration,
-    /// Whether [`stop`](ClientGoCandidate::stop) gives the lease back.
+    /// True if [`stop`](ClientGoCandidate::stop) gives the lease back.
     pub release_on_cancel: bool,
 }
 
-/// What a candidate of client-go has reported.
+/// A reported event of a candidate of client-go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientGoEvent {
-    /// When, by the boot clock (`CLOCK_BOOTTIME`).
+    /// The time, by the boot clock (`CLOCK_BOOTTIME`).
     pub at: Duration,
-    /// What.
+    /// The kind.
     pub kind: ClientGoEventKind,
 }
 
-/// What can happen to a candidate of client-go.
+/// A kind of event of a candidate of client-go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientGoEventKind {
     /// It asks for the lead from now on.
@@ -92,7 +92,7 @@ impl ClientGoCandidate {
         self.process.pid()
     }
 
-    /// What it has reported so far, in that order.
+    /// Its reports so far, in order.
     ///
     /// # Errors
     /// If that can't be read.

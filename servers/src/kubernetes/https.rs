@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECTING: &str = "connecting to kube-apiserver";
 const READING: &str = "reading an answer of kube-apiserver";
 
-/// What reaches the server at that port of 127.0.0.1, and trusts its authority only.
+/// A client of the server at that port of 127.0.0.1, which trusts its authority only.
 #[derive(Debug)]
 pub(super) struct Client {
     port: u16,

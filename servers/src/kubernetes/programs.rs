@@ -1,4 +1,4 @@
-//! Where the programs are: where the environment says, or where their script builds them.
+//! The programs' places: where the environment says, or where their script builds them.
 
 use std::env;
 use std::fs;
@@ -12,9 +12,9 @@ const INSTALL: &str = "scripts/kube-apiserver";
 pub(super) const SERVER: Program = Program { name: "kube-apiserver", install: INSTALL };
 pub(super) const CANDIDATE: Program = Program { name: "client-go-candidate", install: INSTALL };
 
-/// Where that script puts them, below the folder of the user's caches.
+/// The output of that script, below the folder of the user's caches.
 const BUILT: &str = "tenure/kube-apiserver-1.20.2";
-/// What the candidate is built from. The script leaves a copy beside the program.
+/// The candidate's source. The script leaves a copy beside the program.
 const SOURCE: &str = include_str!("candidate.go");
 
 pub(super) fn server() -> Result<PathBuf, ServerError> {

@@ -20,7 +20,7 @@ struct Queue {
     chunks: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
     ended: bool,
-    /// When the last chunk so far is passed on.
+    /// The due time of the last chunk so far.
     last_due: Option<Instant>,
 }
 

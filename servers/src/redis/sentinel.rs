@@ -12,7 +12,7 @@ use crate::process::Process;
 const SETTLED_WITHIN: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// What replicas are started with, so that they follow at once.
+/// The options of replicas, so that they follow at once.
 pub(super) const EAGER: [&str; 4] =
     ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
 
@@ -167,7 +167,7 @@ impl RedisServer {
     }
 }
 
-/// What makes a server or a sentinel with a certificate use it for its own connections, too.
+/// Options that make a server or a sentinel with a certificate use it for its own connections, too.
 fn encrypting(tls_port: Option<u16>) -> Vec<&'static str> {
     if tls_port.is_some() { vec!["--tls-replication", "yes"] } else { Vec::new() }
 }
@@ -224,7 +224,7 @@ impl RedisSentinel {
         self.process.resume()
     }
 
-    /// As [`RedisServer::command`].
+    /// Sends a command as [`RedisServer::command`] does.
     ///
     /// # Errors
     /// As [`RedisServer::command`].
@@ -232,7 +232,7 @@ impl RedisSentinel {
         command::send(self.port, args, Duration::from_secs(10))
     }
 
-    /// What it knows of the primary.
+    /// A fact about the primary.
     fn fact(&self, name: &str) -> Result<Option<String>, ServerError> {
         let Reply::Array(facts) = self.command(&["SENTINEL", "MASTER", RedisSentinels::NAME])?
         else {

@@ -160,7 +160,7 @@ impl Test {
         Err("no node ships orders".into())
     }
 
-    /// What must be true of the service's rows: each order was shipped once.
+    /// Judges the service's rows: each order was shipped once.
     fn judge(&self) -> Result<(), Failure> {
         let rows = self.shipped()?;
         println!("{} orders were shipped", rows.len());
@@ -173,7 +173,7 @@ impl Test {
         if is_whole && !rows.is_empty() { Ok(()) } else { Err("orders are missing".into()) }
     }
 
-    /// What must be true of the logs.
+    /// Audits the logs.
     fn audit(&self) -> Result<(), Failure> {
         let mut audit = Audit::new(Settings::default());
         for entry in fs::read_dir(self.folder.path())? {

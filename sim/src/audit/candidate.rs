@@ -33,7 +33,7 @@ pub(super) struct Suspicion {
     pub(super) violation: Violation,
 }
 
-/// What all candidates of a file add to.
+/// The output of all candidates of a file.
 pub(super) struct Added<'a> {
     pub(super) facts: &'a mut Facts,
     pub(super) report: &'a mut Report,

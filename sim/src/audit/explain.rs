@@ -7,7 +7,7 @@ use super::facts::{Facts, Index, Writes, WritesOf};
 use crate::judge::finding::Part::{Detail, Span, Token};
 use crate::judge::finding::{Finding, Part, of_logs};
 
-/// What must come before what, by the order of the tokens.
+/// A required order, by the tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// The claim of one tenure ends before that of the next one begins.

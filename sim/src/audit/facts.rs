@@ -1,4 +1,4 @@
-//! What the files say together.
+//! The facts of all files.
 
 use std::fmt;
 
@@ -26,14 +26,14 @@ pub(super) struct Moment {
 pub(super) struct File {
     pub(super) name: String,
     pub(super) clock: Index,
-    /// Whether it begins with the header. If not, earlier lines may be in another file or lost.
+    /// True if it begins with the header. If not, earlier lines may be in another file or lost.
     pub(super) has_header: bool,
     /// Lines that the process could not write.
     pub(super) lost: u64,
 }
 
 impl File {
-    /// Whether lines of its process may be missing, at its beginning or in it.
+    /// True if lines of its process may be missing, at its beginning or in it.
     pub(super) fn lacks_lines(&self) -> bool {
         !self.has_header || self.lost > 0
     }
@@ -45,7 +45,7 @@ pub(super) struct Clock {
     /// The largest drift bound of its candidates. Without a header and clock lines it is not known:
     /// then the largest that a log may state is assumed.
     pub(super) drift_ppm: Option<u32>,
-    /// Where it was compared with the wall clock.
+    /// Its comparisons with the wall clock.
     pub(super) anchors: Vec<Anchor>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Tenure {
     pub(super) key: Index,
     pub(super) token: u64,
     pub(super) candidate: Index,
-    /// Whether the line of its election is there. If not, it may be the rest of a tenure of another
+    /// True if the line of its election is there. If not, it may be the rest of a tenure of another
     /// file.
     pub(super) is_elected: bool,
     /// The line that proves its claim first.
@@ -110,7 +110,7 @@ pub(super) struct Writes {
     pub(super) candidate: Index,
 }
 
-/// Which writes are taken together.
+/// A group of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct WritesOf {
     pub(super) key: Index,

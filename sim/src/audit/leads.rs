@@ -88,7 +88,7 @@ impl Orders<'_> {
         is_accused
     }
 
-    /// Whether two tenures with one token may be parts of one, or copies, in two files.
+    /// True if two tenures with one token may be parts of one, or copies, in two files.
     fn may_be_one(&self, one: &Tenure, other: &Tenure) -> bool {
         if !(one.is_elected && other.is_elected) {
             return true;
@@ -150,8 +150,8 @@ impl Orders<'_> {
         timelines.placement.edge(Edge { from, to, most: RESOLUTION, why });
     }
 
-    /// Whether no placement keeps that order; else by how much it may not hold by the clocks'
-    /// bounds.
+    /// True if no placement keeps that order; else the time by which the clocks' bounds may break
+    /// it.
     pub(super) fn decide(&self, timelines: &Timelines, place: Index) -> (bool, Option<i128>) {
         let Order::Lead { older, newer } = self.all[place] else { return (false, None) };
         let (older, newer) = (&self.facts.tenures[older], &self.facts.tenures[newer]);
@@ -160,7 +160,7 @@ impl Orders<'_> {
         (self.contradicted[place], timelines.widest(ends, begins))
     }
 
-    /// Whether the tenure with the higher token was certainly over before the other one began.
+    /// True if the tenure with the higher token was certainly over before the other one began.
     pub(super) fn is_reversed(&self, timelines: &Timelines, why: Why) -> bool {
         let Why::Order(place) = why else { return false };
         let Order::Lead { older, newer } = self.all[place] else { return false };

@@ -114,7 +114,7 @@ pub(crate) struct Gap {
     pub(crate) lines: u64,
 }
 
-/// Why a file is not a log. Lines are counted from one.
+/// An error in a log. Lines are counted from one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {

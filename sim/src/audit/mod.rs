@@ -48,10 +48,10 @@ use orders::Orders;
 use rustc_hash::FxHashSet;
 pub use verdict::{Compared, JUDGED, Report, Verdict, Violation};
 
-/// What is known of the clocks.
+/// The settings of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// How far each wall clock is off at most; `None` if that is not known.
+    /// The largest error of each wall clock; `None` if that is not known.
     pub uncertainty: Option<Duration>,
     /// The same for single files, by their names.
     pub of_files: BTreeMap<String, Duration>,
@@ -78,7 +78,7 @@ impl Settings {
 pub struct ClocksError {
     /// The lines.
     pub lines: String,
-    /// How much more uncertainty would do.
+    /// The uncertainty that is missing.
     pub short: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! What must come before what: the claims of one election, and the accepted writes to one resource,
-//! in the order of their tokens.
+//! Required orders: the claims of one election, and the accepted writes to one resource, in the
+//! order of their tokens.
 
 use super::explain::{Order, explain};
 use super::facts::{Facts, Index, Moment};
@@ -9,7 +9,7 @@ use super::verdict::{Report, Violation};
 use super::{ClocksError, Settings};
 use crate::judge::properties::PropertyName;
 
-/// How many contradictions are looked for, in each of the two steps.
+/// The most contradictions searched for, in each of the two steps.
 const CONTRADICTIONS_MOST: usize = 100;
 
 /// Judges all orders.

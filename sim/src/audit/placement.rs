@@ -1,5 +1,4 @@
-//! Whether the readings of all clocks can be placed in true time, so that everything that is known
-//! holds.
+//! Places the readings of all clocks in true time, so that all that is known holds, if it can.
 //!
 //! Each node is a moment: a reading of one clock, or a moment between others. Each edge is a
 //! constraint: the node `to` comes at most `most` nanoseconds after the node `from` (before it, if
@@ -51,7 +50,7 @@ pub(super) struct Placement {
     at: Vec<i128>,
     /// The edge that moved each node last.
     moved_by: Vec<u32>,
-    /// How often each node has moved since the last contradiction.
+    /// Each node's moves since the last contradiction.
     moves: Vec<u32>,
     /// The last walk back that met each node, and the number of that walk.
     met: Vec<u32>,

@@ -39,7 +39,7 @@ enum Fact {
     Wrote { began: u128, at: u128, token: u64, resource: String, outcome: Outcome },
 }
 
-/// What was observed.
+/// The observed facts.
 #[derive(Clone)]
 struct Seen {
     began: Instant,
@@ -193,7 +193,7 @@ impl Database {
     }
 }
 
-/// How the first tenure of a test ends.
+/// The end of a test's first tenure.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Resigned,

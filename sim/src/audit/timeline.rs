@@ -123,7 +123,7 @@ fn clocks_error(facts: &Facts, contradiction: &Contradiction) -> ClocksError {
     ClocksError { lines: lines.join(" and "), short }
 }
 
-/// What the timeline of one clock is made of.
+/// The data for the timeline of one clock.
 struct Line<'a> {
     facts: &'a Facts,
     settings: &'a Settings,

@@ -1,4 +1,4 @@
-//! What an audit has found.
+//! The findings of an audit.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Violation {
     pub lines: Vec<String>,
 }
 
-/// How often a property was compared.
+/// A property's comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Compared {
     /// Cases that were decided: a violation would have been seen.
@@ -85,7 +85,7 @@ pub struct Report {
     pub refused_writes: u64,
     /// Writes whose outcome their process did not learn.
     pub unknown_writes: u64,
-    /// Whether nothing that leaders write is fenced, as the [settings](super::Settings::unfenced)
+    /// True if nothing that leaders write is fenced, as the [settings](super::Settings::unfenced)
     /// say.
     pub unfenced: bool,
     /// Lines that the processes could not write.
@@ -102,7 +102,7 @@ pub struct Report {
     /// The longest overlap of two claims that the bounds of the clocks do not rule out, in
     /// nanoseconds.
     pub widest_undecided_ns: u64,
-    /// How often each property was compared.
+    /// Each property's comparisons.
     pub properties: BTreeMap<&'static str, Compared>,
     /// The violations, up to a limit for each property.
     pub violations: Vec<Violation>,
@@ -110,7 +110,7 @@ pub struct Report {
     pub further: u64,
 }
 
-/// How many violations of one property are described.
+/// The most described violations of one property.
 const DESCRIBED: usize = 10;
 
 impl Report {

@@ -60,7 +60,7 @@ impl Engine {
         Self::ALL.iter().copied().chain(real)
     }
 
-    /// Whether it simulates: then a plan has one trace.
+    /// True if it simulates: then a plan has one trace.
     pub const fn simulates(self) -> bool {
         match self {
             Self::Model => true,

@@ -22,9 +22,9 @@ use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
 use crate::trace::{Entry, Event, Reason, Trace, Who};
 
-/// How far each machine's wall clock is off at most.
+/// The largest error of each machine's wall clock.
 const UNCERTAINTY: Duration = Duration::from_millis(1);
-/// How often a process compares its clocks.
+/// The interval of clock comparisons.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// The wall clock's reading at the beginning of a run: some day in 2026.
 const WALL: u64 = 1_764_000_000_000_000_000;
@@ -33,7 +33,7 @@ const KEY: &str = "job";
 /// The resource that leaders write to.
 const RESOURCE: &str = "sink";
 
-/// Whether an audit of such a run must find nothing: all that single leaders, tokens and fences
+/// True if an audit of such a run must find nothing: all that single leaders, tokens and fences
 /// rest on is kept, and the clocks stay within their bounds in both directions.
 pub fn is_within_assumptions(plan: &Plan) -> bool {
     const OTHERS: [Assumption; 2] = [Assumption::PromptEffects, Assumption::TakeOverFirst];
@@ -215,7 +215,7 @@ pub struct Audits {
     pub lines: u64,
     /// Tenures of all runs.
     pub tenures: u64,
-    /// How often each property was compared.
+    /// Each property's comparisons.
     pub properties: BTreeMap<&'static str, Compared>,
     /// The lowest seed in which each property was violated, the number of such runs, and the
     /// violation.

@@ -29,7 +29,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Whether the kind has effects, and leaving it out is noticed.
+    /// True if the kind has effects, and leaving it out is noticed.
     pub fn is_noticed(&self) -> bool {
         self.with.effects > 0 && !self.noticed_by.is_empty()
     }

@@ -11,10 +11,10 @@ pub(super) struct Asker {
     pub(super) sent_at: SimTime,
     /// Its first request in the calm.
     first_in_calm: Option<u64>,
-    /// Whether a request that was sent in the calm has been answered: no earlier fault affects the
+    /// True if a request that was sent in the calm has been answered: no earlier fault affects the
     /// connection between it and the store any more.
     pub(super) is_settled: bool,
-    /// What is known of its last request.
+    /// The state of its last request.
     last: Last,
 }
 
@@ -48,12 +48,12 @@ impl Asker {
         }
     }
 
-    /// Whether its last request has that id.
+    /// True if its last request has that id.
     pub(super) fn asked_last(&self, id: u64) -> bool {
         self.id == id
     }
 
-    /// Whether it campaigns, and which token it knew then; zero is none.
+    /// The token it knew in its campaign, if it campaigns; zero is none.
     pub(super) fn campaigns(&self) -> Option<u64> {
         match self.request {
             Some(Asked::Acquire { seen, .. } | Asked::Look { seen }) => Some(seen),
@@ -66,7 +66,7 @@ impl Asker {
     }
 }
 
-/// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any
+/// True if a request that reaches the store is certainly from a waiting candidate. A grant to any
 /// other process may get lost: that process may have crashed, or its connection may still suffer
 /// from an earlier fault.
 pub(super) fn is_from_waiting<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {

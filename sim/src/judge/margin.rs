@@ -14,7 +14,7 @@ use crate::judge::State;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event};
 
-/// How a tenure ended before the next one.
+/// A tenure's end before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {

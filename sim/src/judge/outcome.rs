@@ -13,7 +13,7 @@ use crate::plan::{Plan, PlanError, SimTime};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
 
-/// Which properties judge a run, and for how long.
+/// The properties that judge a run, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub enum Judging<'a> {
     /// Up to the first violation of any of them: a later one may be its consequence.
@@ -23,7 +23,7 @@ pub enum Judging<'a> {
     KeepJudging(Which<'a>),
 }
 
-/// Which properties judge a run.
+/// The properties that judge a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
     /// Those whose assumptions the plan keeps.
@@ -41,7 +41,7 @@ impl Default for Judging<'_> {
 }
 
 impl Judging<'_> {
-    /// Whether a run stops at the first violation.
+    /// True if a run stops at the first violation.
     pub const fn stops_at_first(self) -> bool {
         matches!(self, Self::StopAtFirst(_))
     }
@@ -72,7 +72,7 @@ pub struct Outcome {
     pub margin: Margin,
     /// The times between the leads.
     pub turnover: Turnover,
-    /// How much time was simulated.
+    /// The simulated time.
     pub simulated: Duration,
     state: State,
 }

@@ -122,7 +122,7 @@ impl Sometimes {
         }
     }
 
-    /// How often each condition was met. Conditions that were never met are included with zero.
+    /// The count of each condition. Conditions that were never met are included with zero.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let conditions = Condition::all().map(|one| (one.name(), self.met[one as usize]));
         let mut counts: BTreeMap<_, _> = conditions.collect();

@@ -12,7 +12,7 @@ use super::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Asked, Event, Kept, StoreStep, Who};
 
-/// What the events so far say of one election.
+/// One election's state, by the events so far.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     at: SimTime,
@@ -39,8 +39,7 @@ pub struct Leader {
     pub token: u64,
 }
 
-/// What is known of the tenures under one token. There are several only if the store grants a token
-/// twice.
+/// The tenures under one token. There are several only if the store grants a token twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tenure {
     /// The place of its grant in the order of all grants; zero if the store did not grant it.
@@ -151,7 +150,7 @@ impl State {
         self.at
     }
 
-    /// Whether the last fault has ended.
+    /// True if the last fault has ended.
     pub fn is_calm(&self) -> bool {
         self.is_calm
     }
@@ -206,7 +205,7 @@ impl State {
         self.askers.iter().map(|(who, asker)| (*who, asker))
     }
 
-    /// Whether a request that reaches the store is certainly from a waiting candidate.
+    /// True if a request that reaches the store is certainly from a waiting candidate.
     pub(super) fn is_from_waiting(&self, request: Asked) -> bool {
         asker::is_from_waiting(self.askers.iter().map(|(_, asker)| asker), request)
     }

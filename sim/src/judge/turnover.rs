@@ -1,4 +1,4 @@
-//! How leads follow each other in a run: the times between them, whatever faults there were.
+//! The succession of leads in a run: the times between them, whatever faults there were.
 //!
 //! These are figures, not judgements: `takeover-within` and `handover-within` judge them where they
 //! are promised.
@@ -43,7 +43,7 @@ impl Interval {
         Self::OverlapBeyond,
     ];
 
-    /// What it measures.
+    /// Its description.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Handover => "release to next lead",
@@ -89,12 +89,12 @@ pub struct Turnover {
     measured: Vec<(Interval, Duration)>,
 }
 
-/// What is known of a candidate that renews a lease.
+/// The state of a candidate that renews a lease.
 #[derive(Clone, Copy, Debug, Default)]
 struct Renewing {
     /// The first renewal since the last answer.
     unanswered: Option<SimTime>,
-    /// How long it went on to lead.
+    /// Its further time as leader.
     went_on: Option<Duration>,
     has_expired: bool,
 }

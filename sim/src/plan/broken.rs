@@ -14,7 +14,7 @@ impl Plan {
         Assumption::ALL.into_iter().filter(is_broken).collect()
     }
 
-    /// Whether something else breaks it than a fault alone.
+    /// True if something other than a fault alone breaks it.
     fn breaks(&self, assumption: Assumption) -> bool {
         match assumption {
             Assumption::CandidateClocks => self.candidate_clocks_lag(),

@@ -27,7 +27,7 @@ pub(crate) fn true_time(counted: Duration, rate_ppm: i64) -> Duration {
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
-    /// What it has counted beyond that, in millionths of a nanosecond. Without it, a clock that is
+    /// The time counted beyond that, in millionths of a nanosecond. Without it, a clock that is
     /// stopped or stepped would count less than its pace.
     base_rest: AtomicU64,
     /// Millionths counted in a true second: a million for a rate of zero, and zero while the clock
@@ -111,12 +111,12 @@ impl Clock {
         self.pace.store(pace, Ordering::Relaxed);
     }
 
-    /// Whether the clock is running, and not stopped.
+    /// True if the clock is running, and not stopped.
     pub fn is_running(&self) -> bool {
         get(&self.pace) > 0
     }
 
-    /// Whether it has counted more or less than true time since it was last set.
+    /// True if it has counted more or less than true time since it was last set.
     pub fn has_drifted(&self, at: SimTime) -> bool {
         let counted = self.read(at).as_nanos().saturating_sub(get(&self.base_local));
         counted != at.as_nanos().saturating_sub(get(&self.base_true))

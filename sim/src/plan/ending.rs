@@ -30,7 +30,7 @@ pub(crate) struct Ending {
 #[derive(Clone, Copy, Debug)]
 struct Election {
     state: State,
-    /// Whether its leader has yet to be asked to hand over.
+    /// True if its leader has yet to be asked to hand over.
     hands_over: bool,
     /// The token of the tenure whose leader was asked.
     resigned: Option<u64>,

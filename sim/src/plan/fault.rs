@@ -27,7 +27,7 @@ pub struct Fault {
 pub enum When {
     /// At that time, in milliseconds of true time since the run began.
     AtMs(u64),
-    /// When a run reaches a point.
+    /// At a point that a run reaches.
     On(Trigger),
 }
 

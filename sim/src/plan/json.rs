@@ -62,7 +62,7 @@ fn is_plain(letter: char) -> bool {
         && !matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text is a name that a file may repeat in a command for users, such as an engine's
+/// True if a text is a name that a file may repeat in a command for users, such as an engine's
 /// name.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte);

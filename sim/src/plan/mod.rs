@@ -73,7 +73,7 @@ pub struct Plan {
     /// The beginning of the recovery phase, in milliseconds of true time. No fault happens from
     /// then on.
     pub calm_from_ms: u64,
-    /// Whether the leader of the recovery phase is asked to hand over.
+    /// True if the leader of the recovery phase is asked to hand over.
     #[serde(default)]
     pub handover: bool,
 }
@@ -99,7 +99,7 @@ pub struct StorePlan {
     /// The error of the rate of its clock, in ppm.
     #[serde(default)]
     pub clock_rate_ppm: i64,
-    /// Whether an empty store is trusted to have lost nothing: gives up promise G6.
+    /// True if an empty store is trusted to have lost nothing: gives up promise G6.
     #[serde(default)]
     pub trust_empty_store: bool,
 }
@@ -114,7 +114,7 @@ pub struct Work {
     /// the turmoil engine every write takes this time.
     #[serde(default)]
     pub takes_us: u64,
-    /// Whether a new leader reads the resource before it has taken it over: gives up the second
+    /// True if a new leader reads the resource before it has taken it over: gives up the second
     /// half of promise G4.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_first: bool,
@@ -235,7 +235,7 @@ impl Plan {
         (0..self.nodes.len()).map(config).collect()
     }
 
-    /// Whether the plan has faults of that kind, drift included.
+    /// True if the plan has faults of that kind, drift included.
     pub fn has(&self, kind: FaultKind) -> bool {
         match kind {
             FaultKind::Drift => {

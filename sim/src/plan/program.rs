@@ -13,11 +13,11 @@ pub struct Program {
     /// The way in which leaders get their work. The model engine supports only the first one.
     #[serde(default)]
     pub manner: Manner,
-    /// Whether futures of every kind are started and dropped before they complete. Only the turmoil
+    /// True if futures of every kind are started and dropped before they complete. Only the turmoil
     /// engine supports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancels: bool,
-    /// Whether the subscriber of the log panics at times, as one does whose writer fails. Only the
+    /// True if the subscriber of the log panics at times, as one does whose writer fails. Only the
     /// turmoil engine supports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log_panics: bool,

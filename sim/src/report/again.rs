@@ -13,13 +13,13 @@ use crate::plan::{FaultKind, Plan, swarm};
 pub struct Again<'a> {
     /// The engine's name in reports.
     pub engine: &'a str,
-    /// Where its plan comes from.
+    /// The source of its plan.
     pub plan: PlanFrom<'a>,
     /// The properties that judge it.
     pub judging: Judging<'a>,
 }
 
-/// Where a plan comes from.
+/// The source of a plan.
 #[derive(Clone, Copy, Debug)]
 pub enum PlanFrom<'a> {
     /// It is drawn.
@@ -64,7 +64,7 @@ impl Again<'_> {
         self.engine.parse().ok()
     }
 
-    /// Which properties the command must name: none, if they are all of the engine.
+    /// The properties that the command must name: none, if they are all of the engine.
     fn which(&self) -> Which<'_> {
         let (Judging::StopAtFirst(which) | Judging::KeepJudging(which)) = self.judging;
         match which {

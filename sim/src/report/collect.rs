@@ -47,7 +47,7 @@ pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -
 
 /// The label of a call of a service.
 const CALL: &str = "call";
-/// How much later than the call its effect is verified: a tick of the engine that runs services.
+/// The delay of the effect's verification after the call: a tick of the engine that runs services.
 const VERIFIED_WITHIN: Duration = Duration::from_millis(1);
 
 /// Marks the call after which a user's own property was found not to hold.
@@ -257,8 +257,8 @@ impl Collected {
         }
     }
 
-    /// If several faults of one kind are active at one place, the trace does not show which one
-    /// ends. The sum of their durations is right.
+    /// Ends a fault. If several of one kind are active at one place, the trace does not show which
+    /// one ends. The sum of their durations is right.
     fn healed(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
         if let Some(place) = place {

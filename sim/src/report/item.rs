@@ -49,7 +49,7 @@ impl Kind {
         Self::Calm,
     ];
 
-    /// Whether the item is necessary to understand a run: such an item is never left out.
+    /// True if the item is necessary to understand a run: such an item is never left out.
     pub(super) const fn is_essential(self) -> bool {
         match self {
             Self::Violation

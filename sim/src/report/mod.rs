@@ -83,7 +83,7 @@ pub struct RunPage<'a> {
     pub again: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Whether the violations are those that the run should have, as in a control. The page then
+    /// True if the violations are those that the run should have, as in a control. The page then
     /// says so instead of the verdict.
     pub as_expected: bool,
 }

@@ -19,7 +19,7 @@ const RIGHT: u64 = 260;
 const TOP: u64 = 80;
 const LANE: u64 = 420;
 const AXIS: u64 = 280;
-/// Where the parts of a lane begin, and how high they are.
+/// The tops and heights of the parts of a lane.
 const NAMES: (u64, u64) = (20, 130);
 const BAR: (u64, u64) = (160, 180);
 const WORK: (u64, u64) = (360, 30);
@@ -59,7 +59,7 @@ struct Picture {
     svg: String,
     nodes: u64,
     end: u64,
-    /// Where the last label of each lane ends.
+    /// The end of each lane's last label.
     labelled: Vec<u64>,
     /// The times of violations that are drawn.
     violated: BTreeSet<u64>,

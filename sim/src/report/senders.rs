@@ -146,7 +146,7 @@ fn in_flight(requests: &[Request], index: usize) -> impl Iterator<Item = &Reques
     requests[end.saturating_sub(IN_FLIGHT)..end].iter()
 }
 
-/// Whether a step may be that request. Not every store is told what a candidate knows that looks.
+/// True if a step may be that request. Not every store is told what a candidate knows that looks.
 fn is_of(step: &StoreStep, asked: Asked) -> bool {
     asked == step.request || asked.as_told() == step.request
 }

@@ -66,7 +66,7 @@ pub struct Recorded {
     pub end: End,
 }
 
-/// Why a file is not a trace. Lines are counted from one.
+/// An error in a trace. Lines are counted from one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

@@ -134,7 +134,7 @@ pub enum Fate {
     Overtaken,
 }
 
-/// Why a tenure ended, as the candidate reports it.
+/// The reason a tenure ended, as the candidate reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named and explained at `tenure::StepDownReason`")]
@@ -226,7 +226,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the store's past is watched, if the answer tells that.
+    /// True if the store's past is watched; `None` if the answer does not tell.
     pub(crate) const fn past_is_watched(self) -> Option<bool> {
         match self {
             Self::Granted { .. } => Some(true),
@@ -249,12 +249,12 @@ pub struct Kept {
     /// handed it: a watch of the mark by the fastest clock that is allowed, or the end by the clock
     /// of a server that ends leases.
     pub lease_ends: SimTime,
-    /// Whether it was handed back.
+    /// True if it was handed back.
     pub released: bool,
 }
 
 impl Asked {
-    /// What every store is told of it. Not all are told what a candidate knows that looks.
+    /// The part known to every store. Not all are told what a candidate knows that looks.
     pub(crate) const fn as_told(self) -> Self {
         match self {
             Self::Look { .. } => Self::Look { seen: 0 },
@@ -296,7 +296,7 @@ mod hex {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// When it happened.
+    /// Its time.
     pub at: SimTime,
     /// The event.
     pub event: Event,

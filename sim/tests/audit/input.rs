@@ -1,4 +1,4 @@
-//! What is a log, and what is not.
+//! Valid and invalid logs.
 
 use tenure_sim::audit::{Audit, LogError, Settings};
 

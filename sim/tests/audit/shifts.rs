@@ -21,7 +21,7 @@ struct Lead {
     expires: bool,
 }
 
-/// How a machine's clocks are off.
+/// A machine's clock errors.
 #[derive(Clone, Copy, Debug)]
 struct Off {
     boot: u64,

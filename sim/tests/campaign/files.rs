@@ -8,7 +8,7 @@ use tenure_sim::trace::file::INSTANT_MOST;
 
 use super::{command, json, path, refused};
 
-/// What clears a screen, and looks like a verdict of its own.
+/// Text that clears a screen, and looks like a verdict.
 const WORST: &str = "x\u{1b}[2J\nmodel: HELD: nothing was violated";
 
 /// A folder with a plan, its trace, and a summary.

@@ -1,4 +1,4 @@
-//! What is installed beside the command: completions, as a shell uses them, and manual pages, as
+//! Files installed beside the command: completions, as a shell uses them, and manual pages, as
 //! `man` shows them.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn subcommands() -> BTreeSet<String> {
     names.collect()
 }
 
-/// What a bash that loaded the completions offers for the last word.
+/// A bash's offers for the last word, with the completions loaded.
 fn offered(words: &[&str]) -> BTreeSet<String> {
     let script = r#"
         source <("$0" completions bash)

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{FAULTS, command, json, path, refused};
 
-/// What depends on who carried it out, and how fast.
+/// Fields that depend on the machine and its speed.
 const OF_THE_MACHINE: [&str; 6] =
     ["jobs", "wall_s", "core_s", "runs_per_s", "events_per_s", "simulated_s_per_core_s"];
 

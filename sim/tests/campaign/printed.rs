@@ -9,7 +9,7 @@ use tenure_sim::evidence::controls::Control;
 use super::report::told;
 use super::{in_a_shell, json, path};
 
-/// What a line of a shell prints on standard output. It must end with that code.
+/// The standard output of a shell's line. It must end with that code.
 fn says(line: &str, folder: &Path, code: i32) -> String {
     let ran = in_a_shell(line, folder);
     assert_eq!(ran.status.code(), Some(code), "{line}: {ran:?}");

@@ -8,7 +8,7 @@ use tenure_sim::engines::Engine;
 
 use super::{FAULTS, command, json, path};
 
-/// What a command prints, and its exit code.
+/// A command's output, and its exit code.
 fn shown(arguments: &[&str]) -> (String, Option<i32>) {
     let ran = command(arguments);
     assert!(ran.stderr.is_empty(), "{ran:?}");

@@ -52,7 +52,7 @@ impl Bucket {
     }
 }
 
-/// How many parts of a name are below the prefix.
+/// The number of parts of a name below the prefix.
 fn below(name: &Path) -> usize {
     name.prefix_match(&Path::from(PREFIX)).unwrap().count()
 }

@@ -109,21 +109,21 @@ pub(crate) enum Bug {
 pub(crate) struct Server {
     bug: Bug,
     traits: StoreTraits,
-    /// Whether it can delete and list records.
+    /// True if it can delete and list records.
     tends: bool,
     kept: Arc<Mutex<Kept>>,
     /// A request was given up half way.
     stuck: Arc<AtomicBool>,
     /// No answer comes.
     slow: Arc<watch::Sender<bool>>,
-    /// Whether it has sent a request.
+    /// True if it has sent a request.
     is_used: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     identity: u128,
-    /// How many requests were carried out.
+    /// The number of requests carried out.
     steps: u64,
     past: Option<Past>,
     elections: BTreeMap<String, Election>,
@@ -244,7 +244,7 @@ impl Kept {
     }
 }
 
-/// How long an answer is waited for.
+/// The time to wait for an answer.
 const TIMEOUT: Duration = Duration::from_millis(50);
 
 fn now() -> Instant {

@@ -14,7 +14,7 @@ use super::simulator::Simulator;
 const MUTANT: &str = "quarantine-ignored";
 const FAULTS: &str = "store-loss,partition,pause";
 const PROPERTY: &str = "single-leader";
-/// How many failing plans are tried in the other engine.
+/// The number of failing plans tried in the other engine.
 const TRIES: u64 = 5;
 /// Among how many seeds a failing plan is looked for.
 const SEEDS: u64 = 400;

@@ -36,7 +36,7 @@ impl Simulator {
         std::fs::write(plan, drawn.stdout).unwrap();
     }
 
-    /// Whether that property fails in a plan's run.
+    /// True if that property fails in a plan's run.
     pub(crate) fn replay(&self, engine: Engine, property: &str, plan: &Path) -> bool {
         let plan = plan.to_str().unwrap();
         let ran = self.run(&[

@@ -1,4 +1,4 @@
-//! What the command says of stores, of servers that are missing, and of what it hunts for.
+//! The command's output about stores, missing servers, and hunts.
 
 use std::process::Command;
 

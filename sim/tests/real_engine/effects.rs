@@ -42,8 +42,7 @@ fn pascal(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
-/// What the trace tells between the order of such a fault and its end, with the milliseconds since
-/// the order.
+/// The trace between the order of such a fault and its end, with the milliseconds since the order.
 fn during<'a>(text: &'a str, kind: &str) -> Vec<(f64, &'a str)> {
     let mut lines = text.lines().filter_map(|line| {
         let (at, what) = line.trim_start().split_once(" ms ")?;

@@ -16,7 +16,7 @@ fn tenure_sim(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(arguments).output().unwrap()
 }
 
-/// What holds however slow the machine is: safety, and that some candidate leads in the end.
+/// Properties that hold on the slowest machine: safety, and that some candidate leads in the end.
 const JUDGED: &str = "single-leader,margin-kept,fail-closed,token-monotonic,leads-in-order,fenced-writes,fenced-reads,\
     own-lease-only,one-step-down-per-election,no-resurrection,no-release-under-work,drained-before-the-next,leases-handed-back,\
     store-loss-quarantine,leader-within";

@@ -1,4 +1,4 @@
-//! What a store or the machine lacks is refused by name, before the run.
+//! Refusal by name, before the run, of what a store or the machine lacks.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;

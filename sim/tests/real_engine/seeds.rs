@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{JUDGED, tenure_sim};
 
-/// What every campaign must compare, however short it is.
+/// Properties that even a short campaign must compare.
 const COMPARED: [&str; 5] =
     ["single-leader", "fail-closed", "margin-kept", "own-lease-only", "fenced-writes"];
 const EFFECTS: u64 = 5;

@@ -137,7 +137,7 @@ fn call() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What operators and accidents do to a record.
+/// Acts of operators and accidents on a record.
 fn meddling() -> impl Strategy<Value = Step> {
     let change: Vec<Vec<&str>> = vec![
         vec!["DEL", KEY],

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-/// As many as steps may name.
+/// The most that steps may name.
 pub(crate) const CONNECTIONS: usize = 3;
 
 /// One command on one connection.
@@ -20,7 +20,7 @@ pub(crate) struct Step {
     pub(crate) compare: Compare,
 }
 
-/// How two transcripts are compared.
+/// The comparison of two transcripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compare {
     Bytes,

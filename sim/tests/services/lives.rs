@@ -198,7 +198,7 @@ fn a_process_that_dies_at_the_guard_sends_nothing() {
     assert!(*last < LANDS, "each call that has landed was answered: {times:?}");
 }
 
-/// Whether a destructor has run in the runtime of its process.
+/// True if a destructor has run in the runtime of its process.
 static DROPPED_INSIDE: AtomicBool = AtomicBool::new(false);
 
 struct Cleanup;

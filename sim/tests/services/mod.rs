@@ -15,10 +15,10 @@ use tenure_sim::search::campaign::Failure;
 use tenure_sim::search::sweep::default_plan;
 use tenure_sim::simulation::{Failed, Process, Service, SimulationError};
 
-/// What a test's service does in each life.
+/// A test's service, as run in each life.
 type Program = fn(Process, Log) -> std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
-/// What the lives of a run have noted: the node, its life, and a number.
+/// The notes of a run's lives: the node, its life, and a number.
 type Log = Arc<Mutex<Vec<(usize, u32, u128)>>>;
 
 /// A service without a property of its own.

@@ -1,4 +1,4 @@
-//! What is judged in runs of services.
+//! Judgement of runs of services.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ struct Tokens {
     added: Arc<Mutex<Vec<u64>>>,
 }
 
-/// Where the work runs.
+/// The work's place.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
     /// In `run_while_leader` itself: the library drops it with its tenure.

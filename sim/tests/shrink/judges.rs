@@ -1,4 +1,4 @@
-//! What becomes of a plan that fails by a judge made by hand: it is known what must be left.
+//! Shrinking of a plan that fails by a judge made by hand: it is known what must be left.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use tenure_sim::search::shrink::{Budget, Progress, Smallest, shrink_by};
 
 const PLENTY: Budget = Budget { runs: 100_000 };
 
-/// As crowded a plan as seeds come to.
+/// A plan as crowded as seeds come to.
 fn crowded() -> Plan {
     let plans = (1..200).map(|seed| swarm(seed, &FaultKind::ALL, Scope::Model));
     plans.max_by_key(|plan| plan.faults.len() * plan.nodes.len()).unwrap()

@@ -1,4 +1,4 @@
-//! What the simulation of users' own code finds and reports, and the examples that show how.
+//! The findings of the simulation of users' own code, and the examples that show how.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -199,7 +199,7 @@ struct Hasty {
     fence: u64,
     value: u64,
     counted: u64,
-    /// What the present tenure believes the value to be.
+    /// The value that the present tenure believes.
     read: u64,
     reads_after: bool,
 }

@@ -14,7 +14,7 @@ mod tasks;
 use tenure::Candidate;
 use tenure::store::Memory;
 
-/// What a recipe's demonstration ends with.
+/// The result of a recipe's demonstration.
 type Outcome = anyhow::Result<String>;
 
 #[tokio::main]

@@ -36,7 +36,7 @@ pub struct CandidateBuilder {
     metrics: Option<Metrics>,
 }
 
-/// Which driver the candidate gets.
+/// The choice of the driver.
 #[derive(Debug)]
 enum DriverChoice {
     /// A driver of its own.
@@ -54,7 +54,7 @@ impl DriverChoice {
     }
 }
 
-/// Why a candidate could not start.
+/// A failure to start a candidate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -66,7 +66,7 @@ pub enum StartError {
     Config {
         /// The store's kind.
         store: &'static str,
-        /// Which settings, and why.
+        /// The settings, and why.
         source: ConfigError,
     },
     /// The TTL is shorter than the store can keep.
@@ -148,7 +148,7 @@ impl CandidateBuilder {
         self
     }
 
-    /// What other candidates should know about the leader, such as its address: up to 4,096 bytes.
+    /// Sets data about the leader for other candidates, such as its address: up to 4,096 bytes.
     /// Default: nothing.
     pub fn metadata(mut self, metadata: impl Into<Bytes>) -> Self {
         self.metadata = metadata.into();
@@ -168,7 +168,7 @@ impl CandidateBuilder {
         &self.config
     }
 
-    /// How long to hold off after [`Candidate::resign`], or after work was lost,
+    /// The time to hold off after [`Candidate::resign`], or after work was lost,
     /// [silent](crate::Tenure::watchdog) or [failed](Candidate::try_run_while_leader), so that
     /// another candidate can take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {
@@ -176,7 +176,7 @@ impl CandidateBuilder {
         self
     }
 
-    /// Whether it continues to lead, and to campaign, when work of
+    /// Sets whether it continues to lead, and to campaign, when work of
     /// [`run_while_leader`](Candidate::run_while_leader), [`run_until`](Candidate::run_until) or
     /// their `try_` forms panics or is dropped. Default: no, the candidate resigns or gives its
     /// campaign up, and campaigns again once such work is offered again and the hold-off is over,
@@ -196,7 +196,7 @@ impl CandidateBuilder {
         self
     }
 
-    /// How this candidate is counted: its [`key_class`](Metrics::key_class). Default: the metrics
+    /// Sets this candidate's metrics: its [`key_class`](Metrics::key_class). Default: the metrics
     /// of [`Elections::metrics`], or [`Metrics::new`].
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);

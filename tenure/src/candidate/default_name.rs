@@ -10,8 +10,8 @@ use std::{env, fs, process};
 /// Where no boot id can be read, 8 random digits distinguish them. Not guaranteed: that two
 /// processes never share it. A name is for people; no decision depends on it.
 pub(super) fn default_name() -> Arc<str> {
-    /// Of the process that read it: a fork has another id. A process with many candidates reads and
-    /// keeps it once.
+    /// The name by process: a fork has another id. A process with many candidates reads and keeps
+    /// it once.
     static KNOWN: Mutex<Option<(u32, Arc<str>)>> = Mutex::new(None);
     let process = process::id();
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

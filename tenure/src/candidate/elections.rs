@@ -100,7 +100,7 @@ impl Elections {
         self
     }
 
-    /// How the candidates that start from now on are counted. Default: [`Metrics::new`].
+    /// Sets the metrics of candidates that start from now on. Default: [`Metrics::new`].
     #[must_use]
     pub fn metrics(self, metrics: Metrics) -> Self {
         *self.0.metrics.lock().unwrap_or_else(PoisonError::into_inner) = Some(metrics);

@@ -51,7 +51,7 @@ const ON_RENEW_ERROR: Setting<RenewErrorPolicy> =
     .default("`keep-until-expiry`")
     .about("what a leader does when it does not know whether it renewed");
 
-/// How a time is set.
+/// A setter of a time.
 type Set = fn(ConfigBuilder, Duration) -> ConfigBuilder;
 
 /// The settings of [`Config`] that are times. The others follow the first one.

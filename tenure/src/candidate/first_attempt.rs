@@ -1,4 +1,4 @@
-//! What came of a candidate's first attempt.
+//! The outcome of a candidate's first attempt.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::shared::{Shared, Standing, State, StoreState};
 use crate::store::{Incumbent, StoreError};
 use crate::tenure::Tenure;
 
-/// What came of a candidate's first attempt to lead. A candidate that does not lead continues to
+/// The outcome of a candidate's first attempt to lead. A candidate that does not lead continues to
 /// campaign by itself.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -19,7 +19,7 @@ pub enum FirstAttempt {
     /// It watches a store that may have lost an older leader's lease, and is granted nothing before
     /// that time is over.
     Watching {
-        /// How long it must still wait.
+        /// The time left to wait.
         remaining: Duration,
     },
     /// The store did not answer, or answered with an error.
@@ -62,7 +62,7 @@ impl Candidate {
     }
 }
 
-/// What the attempt has come to, if it is over.
+/// The outcome of the attempt, if it is over.
 fn outcome(shared: &Shared, state: State) -> Option<Result<FirstAttempt, Stopped>> {
     let now = shared.runtime.now();
     let State { standing, store, .. } = state;

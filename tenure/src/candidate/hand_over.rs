@@ -11,7 +11,7 @@ use crate::shared::{Command, Shared, Standing, State, StopError};
 use crate::store::{LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{Event, Instant, StepDownReason, Token};
 
-/// Why a candidate did not hand over.
+/// A failure to hand over.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandOverError {
@@ -31,13 +31,13 @@ pub enum HandOverError {
     /// The tenure is [held](crate::Tenure::hold) for longer than candidates are waited for.
     #[error("the lead is held for {remaining:?} more: hand over then")]
     Held {
-        /// How much longer.
+        /// The time left.
         remaining: Duration,
     },
     /// The tenure ended before it was handed over.
     #[error("the tenure ended before it was handed over: {reason}")]
     Ended {
-        /// Why.
+        /// The reason.
         reason: StepDownReason,
     },
     /// This candidate leads no more, and the store has not confirmed that it has the lease back:

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{Candidate, is_vacant};
 use crate::store::{LimitError, Message, Reply, Request, Store, StoreError};
 
-/// Why a message to the leader was not sent, or may not have been.
+/// A message to the leader that was not sent, or may not have been.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotifyError {

@@ -86,12 +86,12 @@ impl Candidate {
         &self.shared().key
     }
 
-    /// What people call this candidate: what was [set](CandidateBuilder::name), or `host-pid-boot`.
+    /// The name for people: the one that was [set](CandidateBuilder::name), or `host-pid-boot`.
     pub fn name(&self) -> &str {
         self.shared().name()
     }
 
-    /// Whether this candidate leads now: at an instant within this call. An atomic load on each
+    /// True if this candidate leads now: at an instant within this call. An atomic load on each
     /// side of one reading of the clock: no lock, no allocation, and no reply, timer or thread is
     /// needed for it to become false.
     pub fn is_leader(&self) -> bool {
@@ -219,7 +219,7 @@ impl Candidate {
     }
 }
 
-/// What the reply to an observe shows.
+/// The state in the reply to an observe.
 ///
 /// # Errors
 /// If it is the reply to another request.

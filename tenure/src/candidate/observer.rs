@@ -63,7 +63,7 @@ use crate::{Instant, Token};
 #[must_use = "a stream asks nothing unless it is polled"]
 pub struct Observer(Pin<Box<dyn FusedStream<Item = Sight> + Send>>);
 
-/// What an observer yields.
+/// An item of an observer.
 type Sight = Result<Option<Incumbent>, StoreError>;
 
 impl Observer {
@@ -89,7 +89,7 @@ pub(super) struct Watch {
     unchanged: Option<((Mark, Instant), Instant)>,
 }
 
-/// What a new watch consists of.
+/// The parts of a new watch.
 pub(super) struct NewWatch {
     pub(super) key: Key,
     pub(super) commands: Commands,
@@ -98,7 +98,7 @@ pub(super) struct NewWatch {
     pub(super) request_timeout: Duration,
 }
 
-/// What was yielded last.
+/// The last item.
 #[derive(PartialEq, Eq)]
 enum Shown {
     Nothing,
@@ -182,7 +182,7 @@ impl Watch {
         Ok(shown.incumbent().filter(|incumbent| unchanged < incumbent.ttl))
     }
 
-    /// When to ask again, after so many pauses in a row.
+    /// The next time to ask, after so many pauses in a row.
     fn again_at(&self, sight: &Sight, pauses: &mut u32) -> Instant {
         let doubled = PAUSE_LEAST.saturating_mul(2_u32.saturating_pow((*pauses).min(31)));
         *pauses = pauses.saturating_add(1);

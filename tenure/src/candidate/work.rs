@@ -183,7 +183,7 @@ impl Candidate {
     }
 }
 
-/// What a candidate does when the work is done.
+/// A candidate's behaviour after the work.
 #[derive(Clone, Copy)]
 enum AfterWork {
     /// It leads on.

@@ -38,7 +38,7 @@ pub(super) struct Outgoing {
     pub(super) give_up_at: Instant,
 }
 
-/// How many requests of one kind a call takes.
+/// The most requests of one kind in a call.
 pub(super) struct InCall {
     pub(super) renewals: usize,
     looks: usize,
@@ -73,7 +73,7 @@ impl Default for NextCall {
 }
 
 impl NextCall {
-    /// Whether another request of that kind may join.
+    /// True if another request of that kind may join.
     pub(super) fn has_room(&self, kind: Kind, in_call: &InCall) -> bool {
         let most = match kind {
             Kind::Release => 1,
@@ -124,7 +124,7 @@ impl Calls {
         self.0.len() < before
     }
 
-    /// When the first of them is given up.
+    /// The earliest time to give one up.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.iter().map(|call| call.give_up_at).min()
     }

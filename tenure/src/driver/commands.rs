@@ -1,4 +1,4 @@
-//! What the driver does for each command of a handle.
+//! Carries out the commands of handles.
 
 use tenure_core::Input;
 

@@ -37,16 +37,15 @@ pub(super) struct Election {
     machine: Machine,
     shared: Arc<Shared>,
     tenure: Option<Tenure>,
-    /// When that tenure began.
+    /// The tenure's start.
     elected_at: Instant,
     calls: Calls,
     /// The request that gives a tenure's lease back.
     release: Option<(RequestId, Token)>,
-    /// That of stuck ones if its last request was not answered, while the store answered later
-    /// ones.
+    /// `Lane::Stuck` if its last request was not answered, while the store answered later ones.
     lane: Lane,
     renewal: Renewal,
-    /// What its timer is set to.
+    /// The time of its timer.
     pub(super) alarm: Option<Instant>,
     /// Its place in the queue for admission.
     place: Option<Place>,
@@ -55,7 +54,7 @@ pub(super) struct Election {
     last_error: Option<Box<StoreError>>,
     /// The last answer, as far as people want to know it.
     answer: Answer,
-    /// Whether the store has ever answered.
+    /// True if the store has ever answered.
     has_answered: bool,
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
@@ -69,7 +68,7 @@ pub(super) struct Election {
 /// same time renew in one call.
 const TOGETHER: u32 = 500;
 
-/// How many errors may wait for callbacks that are slow; more are not reported to them.
+/// The most errors that wait for slow callbacks; more are not reported to them.
 const ERRORS: usize = 64;
 
 impl Drop for Election {
@@ -147,7 +146,7 @@ impl Election {
         machine.into_iter().chain(calls).chain(others).min()
     }
 
-    /// Whether the candidate has stopped and all its calls have ended or were given up.
+    /// True if the candidate has stopped and all its calls have ended or were given up.
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
     }
@@ -339,7 +338,7 @@ impl Election {
         self.last_error = Some(Box::new(error));
     }
 
-    /// Whether work or a handle has closed the tenure, by its own reading of the clock, just before
+    /// True if work or a handle has closed the tenure, by its own reading of the clock, just before
     /// a renewal arrived that would have extended it. The tenure then ends for the machine too.
     fn tenure_was_closed(&self, now: Instant) -> bool {
         self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(Tenure::was_closed)

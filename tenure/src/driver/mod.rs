@@ -63,7 +63,7 @@ pub struct Driver {
 /// differ by as much.
 const SUSPEND_LEAST: Duration = Duration::from_millis(100);
 
-/// How many hints are taken in one turn.
+/// The most hints in one turn.
 const HINTS: usize = 64;
 
 /// Looked up several times for each request: a search tree of a hundred thousand would take a
@@ -82,7 +82,7 @@ struct World {
     asks: FuturesUnordered<BoxFuture<'static, (Left, Option<Duration>)>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
     descriptions: FuturesUnordered<BoxFuture<'static, Description>>,
-    /// Whether the store has said that it replaces no profile.
+    /// True if the store has said that it replaces no profile.
     has_refused_descriptions: bool,
     /// The callers that wait until an election's resignation is complete. In order, as they wake if
     /// the driver is dropped.
@@ -100,7 +100,7 @@ struct CallEnd {
     results: Vec<CallResult>,
 }
 
-/// How a request has ended.
+/// The end of a request.
 struct CallResult {
     election: ElectionId,
     id: RequestId,
@@ -335,19 +335,19 @@ impl Driver {
 }
 
 impl World {
-    /// How much waits or is under way.
+    /// The amount that waits or is under way.
     fn waiting(&self) -> usize {
         let futures = self.calls.len() + self.asks.len() + self.drains.len();
         futures + self.descriptions.len() + self.admission.len()
     }
 }
 
-/// What the stream yields now, if anything.
+/// The stream's item now, if any.
 fn ready<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     stream.next().now_or_never().flatten()
 }
 
-/// Whether a server answered, be it with a refusal: then the connection carries requests.
+/// True if a server answered, be it with a refusal: then the connection carries requests.
 fn is_answer(result: &Result<Reply, StoreError>) -> bool {
     match result.as_ref().map_err(StoreError::kind) {
         Ok(_) => true,
@@ -374,8 +374,8 @@ fn no_answer() -> Result<Reply, StoreError> {
 }
 
 impl World {
-    /// Whether the machine was suspended since this was last asked. A watch must not count that
-    /// time, so this is asked before each input.
+    /// True if the machine was suspended since the last call. A watch must not count that time, so
+    /// this is asked before each input.
     fn was_suspended(&mut self) -> bool {
         let suspended = self.runtime.suspended();
         let grew = suspended > self.suspended + SUSPEND_LEAST;

@@ -1,6 +1,6 @@
-//! What the log says of a store that does not answer: once when it begins, then at a bounded rate,
-//! once at its end. Where the first line could only say that there was no reply, the next one
-//! follows as soon as the cause is known.
+//! Logs the outages of a store: once when one begins, then at a bounded rate, once at its end.
+//! Where the first line could only say that there was no reply, the next one follows as soon as the
+//! cause is known.
 //!
 //! One driver may have a hundred thousand elections, each of which notices the same outage. The log
 //! has one line for all of them; each election's own lines have level DEBUG.
@@ -13,11 +13,11 @@ use crate::logging::{self, LIFE};
 use crate::shared::ElectionId;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How often an outage that lasts is logged again.
+/// The log's interval in an outage that lasts.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// How far apart outages are that are logged at once. A shorter distance makes a flickering store
-/// fill the log.
+/// The least distance of outages logged at once. A shorter distance makes a flickering store fill
+/// the log.
 const APART: Duration = Duration::from_secs(10);
 
 /// The elections whose last request was not answered.
@@ -25,9 +25,9 @@ pub(super) struct Outage {
     store: &'static str,
     without: BTreeSet<ElectionId>,
     since: Instant,
-    /// When the log last spoke of an outage, and with which kind of error.
+    /// The time when the log last spoke of an outage, and the kind of error.
     said: Option<(Instant, StoreErrorKind)>,
-    /// Whether it spoke of the present one.
+    /// True if it spoke of the present one.
     is_said: bool,
 }
 
@@ -85,7 +85,7 @@ impl Outage {
         }
     }
 
-    /// That election is over. Whether the store would have answered it again is not known.
+    /// An election is over. Whether the store would have answered it again is not known.
     pub(super) fn leaves(&mut self, id: ElectionId) {
         if self.without.remove(&id) && self.without.is_empty() && self.is_said {
             logging::info!(

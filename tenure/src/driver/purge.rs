@@ -15,8 +15,8 @@ use crate::runtime::Runtime;
 use crate::store::{AnyStore, PurgeAge, Store, StoreError, StoreErrorKind};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-/// How long one purge may take. The next one begins anew, so it must be long enough for all keys of
-/// a large server.
+/// The longest time of one purge. The next one begins anew, so it must be long enough for all keys
+/// of a large server.
 const MOST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Purges in the background, until what this returns is dropped.

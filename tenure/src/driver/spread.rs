@@ -1,4 +1,4 @@
-//! When an election renews, so that the renewals of many elections are spread over their interval.
+//! Spreads the renewals of many elections over their interval.
 //!
 //! Elections that were granted together would otherwise renew together for ever. Each election has
 //! a time of its own within the interval, and renews at the last such time before the renewal is
@@ -20,19 +20,19 @@ use crate::shared::ElectionId;
 /// Eins", 1916).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Where the times of a process begin, as a part of the interval: 2^64 is the whole.
+/// The origin of a process's times, as a part of the interval: 2^64 is the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Phase(pub(super) u64);
 
-/// When the next renewal leaves.
+/// The time of the next renewal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Renewal {
-    /// When the machine says.
+    /// The machine's time.
     #[default]
     WhenDue,
     /// A little before that.
     At(Instant),
-    /// As soon as it is admitted.
+    /// The time of admission.
     Now,
 }
 
@@ -69,7 +69,7 @@ impl Renewal {
     }
 }
 
-/// That fraction of the interval, where 2^64 is the whole.
+/// A fraction of the interval, where 2^64 is the whole.
 fn scaled(fraction: u64, interval: u64) -> u64 {
     let product = u128::from(fraction) * u128::from(interval);
     u64::try_from(product >> 64).unwrap_or(interval)

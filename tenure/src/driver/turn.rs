@@ -12,11 +12,11 @@ use std::time::Duration;
 use super::HINTS;
 use crate::logging::{self, LIFE};
 
-/// What any turn may take.
+/// A turn's least bound.
 const LEAST: usize = 10_000;
 
-/// How many steps a turn may take for each election and each thing that waits: each hint may wake
-/// all elections, and few take more than two steps besides.
+/// The bound's share for each election and each thing that waits: each hint may wake all elections,
+/// and few take more than two steps besides.
 const EACH: usize = HINTS + 16;
 
 /// After a turn that had to be ended.
@@ -44,7 +44,7 @@ impl Turn {
         goes_on
     }
 
-    /// Whether it had to be ended.
+    /// True if it had to be ended.
     pub(super) fn was_ended(&self) -> bool {
         let was_ended = self.steps >= self.most;
         if was_ended {
@@ -68,7 +68,7 @@ mod tests {
     use crate::shared::Commands;
     use crate::store::{AnyStore, Memory};
 
-    /// Of an election that has ended, or never was.
+    /// An election that has ended, or never was.
     #[tokio::test]
     async fn an_id_that_was_left_in_a_queue_is_met_once() {
         let (_commands, receiver) = Commands::new();

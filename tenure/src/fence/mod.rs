@@ -51,7 +51,7 @@ pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// Why a take-over or a write was refused, or why its outcome is unknown.
+/// The refusal of a take-over or a write, or its unknown outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError<E: std::error::Error + 'static> {
@@ -92,7 +92,7 @@ pub enum FenceError<E: std::error::Error + 'static> {
     Misused {
         /// The fence's name: its election, or its Redis key.
         fence: String,
-        /// What it can't do, and what to change.
+        /// The reason, and the remedy.
         why: String,
     },
     /// The session can't write: it is at a replica, or is read-only. Nothing was taken over,
@@ -104,17 +104,17 @@ pub enum FenceError<E: std::error::Error + 'static> {
     ReadOnly {
         /// The fence's name: its election, or its Redis key.
         fence: String,
-        /// What the client or the server said.
+        /// The client's or server's error.
         #[source]
         source: E,
     },
-    /// Whether the step was carried out is unknown. Repeat a take-over until its outcome is known;
-    /// look before repeating a write.
+    /// The step may have been carried out. Repeat a take-over until its outcome is known; look
+    /// before repeating a write.
     #[error("whether the step at the fence {fence:?} was carried out is unknown")]
     Unknown {
         /// The fence's name: its election, or its Redis key.
         fence: String,
-        /// What the client or the server said.
+        /// The client's or server's error.
         #[source]
         source: E,
     },

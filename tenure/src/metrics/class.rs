@@ -15,8 +15,7 @@ use super::table::{self, METADATA, report};
 use crate::logging;
 use crate::{Instant, StepDownReason};
 
-/// How many classes a process reports. The elections of all further classes count as the class
-/// `other`.
+/// The most classes of a process. The elections of all further classes count as the class `other`.
 const MOST_CLASSES: usize = 100;
 
 /// The class of elections whose own class is beyond the bound.
@@ -54,7 +53,7 @@ impl Classes {
     }
 }
 
-/// What a store did with a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
@@ -117,7 +116,7 @@ pub(super) struct Class {
     now: Mutex<Now>,
 }
 
-/// What the gauges show.
+/// The gauges' values.
 #[derive(Default)]
 pub(super) struct Now {
     pub(super) candidates: u32,
@@ -126,7 +125,7 @@ pub(super) struct Now {
     pub(super) watching: u32,
     /// The end of the longest watch.
     pub(super) watching_until: Instant,
-    /// How far that is away, as of the last answer.
+    /// The time until then, at the last answer.
     pub(super) watch_left: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What one candidate adds to the metrics of its class.
+//! Counts one candidate in the metrics of its class.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ pub(crate) use table::{callback_panicked, driver_was_late};
 
 use crate::store::Key;
 
-/// How a candidate is counted. Clones are the same.
+/// The metrics of a candidate. Clones are the same.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -68,9 +68,9 @@ impl Metrics {
         self
     }
 
-    /// Whether to count also under the four names that other libraries have used, for dashboards
-    /// that exist: `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total` and
-    /// `leader_renewal_failures_total`, each with the single label `key_class`. Default: no.
+    /// Sets whether to count also under the four names that other libraries have used, for
+    /// dashboards that exist: `leader_acquired_total`, `leader_lost_total`, `leader_renewals_total`
+    /// and `leader_renewal_failures_total`, each with the single label `key_class`. Default: no.
     #[must_use]
     pub fn leader_names(mut self, count: bool) -> Self {
         self.leader_names = count;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::clock;
 use crate::Instant;
 
-/// How long a wait without a timerfd lasts at most. Such a wait does not count a suspend, so this
-/// is also how late it can be after a resume.
+/// The longest wait without a timerfd. Such a wait does not count a suspend, so this is also how
+/// late it can be after a resume.
 const SLICE: Duration = Duration::from_secs(1);
 
 pub(super) struct Alarm {
@@ -67,7 +67,7 @@ mod timerfd {
 
     use crate::{Instant, logging};
 
-    /// How often the clock is read if the application has closed the descriptor.
+    /// The interval of clock readings if the application has closed the descriptor.
     const BROKEN: Duration = Duration::from_millis(5);
 
     /// `None` if the process has no descriptor left, which the log says.

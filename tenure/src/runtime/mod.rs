@@ -1,4 +1,4 @@
-//! What the driver and the adapters need from the outside: a clock, timers, tasks, connections, and
+//! The outside that the driver and the adapters need: a clock, timers, tasks, connections, and
 //! randomness.
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that
@@ -74,7 +74,7 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// 128 random bits. Fails only if the operating system can't provide them.
     fn entropy(&self) -> io::Result<u128>;
 
-    /// Whether the calling code runs where tasks, timers and connections work.
+    /// Checks that tasks, timers and connections work where this is called.
     ///
     /// # Errors
     /// If they don't.

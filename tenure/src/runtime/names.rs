@@ -33,7 +33,7 @@ enum State {
 
 type Lookups = BTreeMap<String, State>;
 
-/// How long addresses are kept that were found too late.
+/// The lifetime of addresses that were found too late.
 const KEPT: Duration = Duration::from_secs(10);
 
 static LOOKUPS: LazyLock<Mutex<Lookups>> = LazyLock::new(Mutex::default);

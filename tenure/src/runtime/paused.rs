@@ -17,11 +17,10 @@ use super::tokio::has_timers;
 use super::{Connection, NoRuntime, Runtime};
 use crate::Instant;
 
-/// What the clock shows at first: renewals that are spread need a past.
+/// The clock's first reading: renewals that are spread need a past.
 const BOOTED: Duration = Duration::from_secs(3_600);
 
-/// How often all other tasks run after time was advanced: far more often than one wakes another in
-/// a row.
+/// The turns of all other tasks after time was advanced: far more than one wakes another in a row.
 const TURNS: u32 = 250;
 
 /// The tokio runtime in which it was made.
@@ -75,7 +74,7 @@ impl PausedRuntime {
     }
 }
 
-/// Whether the clock does not move by itself. Tokio does not say so, and panics if it is paused
+/// True if the clock does not move by itself. Tokio does not say so, and panics if it is paused
 /// twice.
 fn is_paused() -> bool {
     let (before, began) = (time::Instant::now(), std::time::Instant::now());

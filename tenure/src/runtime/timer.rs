@@ -23,7 +23,7 @@ use super::alarm::Alarm;
 use super::clock;
 use crate::Instant;
 
-/// How many wakers are taken out under one lock.
+/// The most wakers taken out under one lock.
 const BATCH: usize = 64;
 
 pub(super) struct Timer {
@@ -34,7 +34,7 @@ pub(super) struct Timer {
 struct Sleeps {
     wakers: BTreeMap<Place, Waker>,
     next: u64,
-    /// What the alarm was last set to.
+    /// The time of the alarm.
     armed: Instant,
 }
 

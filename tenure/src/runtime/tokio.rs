@@ -19,7 +19,7 @@ use super::{Connection, NoRuntime, Runtime, clock, names};
 use crate::Instant;
 use crate::logging;
 
-/// How long a connection is idle before TCP probes it. Devices on the way forget connections that
+/// The idle time of a connection before TCP probes it. Devices on the way forget connections that
 /// are idle for some minutes (a balancer of AWS after 350 s), and drop what is sent on them without
 /// a word.
 pub(crate) const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -133,7 +133,7 @@ impl Wake for FromOutside {
     }
 }
 
-/// As [`Runtime::connect`] takes it: a link-local address has a number of its interface.
+/// The form for [`Runtime::connect`]: a link-local address has a number of its interface.
 fn without_port(address: &SocketAddr) -> String {
     match address {
         SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),

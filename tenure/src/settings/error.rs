@@ -1,9 +1,9 @@
-//! Why a setting is refused.
+//! A refused setting.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a setting was refused, of whatever store, and wherever it came from: a URL, an environment
+/// The refusal of a setting, of whatever store, and wherever it came from: a URL, an environment
 /// variable, or code.
 ///
 /// Its text names the setting, the value, what it must be, and a change that would do. It shows no
@@ -18,7 +18,7 @@ pub struct SettingError {
     pub(super) example: Option<Cow<'static, str>>,
 }
 
-/// What the setting was.
+/// The setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Missing,
@@ -45,7 +45,7 @@ impl SettingError {
         Self { setting: format!("{whole}: {}", self.setting), ..self }
     }
 
-    /// Which setting: the name of a variable, a part of a URL, or a setting of code.
+    /// The setting: the name of a variable, a part of a URL, or a setting of code.
     pub fn setting(&self) -> &str {
         &self.setting
     }
@@ -58,12 +58,12 @@ impl SettingError {
         }
     }
 
-    /// What is wrong with it, and its bounds.
+    /// The fault, and the bounds.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// What to change.
+    /// The remedy.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }

@@ -1,4 +1,4 @@
-//! What one URL, or one environment, says of the settings of a table.
+//! The settings that one URL, or one environment, gives for a table.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ pub(super) enum Origin {
     Variables,
 }
 
-/// What is given of one setting.
+/// A setting that may be given.
 pub(super) struct Entry {
     pub(super) row: &'static Row,
-    /// What errors call it.
+    /// Its name in errors.
     pub(super) called: String,
     pub(super) text: Text,
     /// The number of the prefix that the variable has.
@@ -114,7 +114,7 @@ impl Given {
         }
     }
 
-    /// Whether a setting is given.
+    /// True if a setting is given.
     pub(crate) fn has(&self, row: &Row) -> bool {
         self.rank(row).is_some()
     }
@@ -205,13 +205,13 @@ impl Given {
         SettingError { value: found, example: Some(value.into()), ..refused }
     }
 
-    /// What errors call a setting.
+    /// A setting's name in errors.
     pub(crate) fn called<'a>(&'a self, row: &'a Row) -> &'a str {
         self.entries.get(row.name).map_or(row.name, |entry| &entry.called)
     }
 }
 
-/// Whether a text looks like a short number, perhaps with a unit. Whatever was expected, another
+/// True if a text looks like a short number, perhaps with a unit. Whatever was expected, another
 /// text may be a password in the wrong place.
 fn is_number(text: &str) -> bool {
     let is_digit = |letter: char| letter.is_ascii_digit();

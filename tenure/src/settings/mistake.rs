@@ -7,7 +7,7 @@ use super::error::SettingError;
 /// The most bytes of a value that an error shows.
 const SHOWN_MOST: usize = 100;
 
-/// What in a text surely is a mistake.
+/// A sure mistake in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     /// A quote at both ends: shells take them away, and files of variables often keep them.
@@ -21,7 +21,7 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
-    /// What is wrong, and what to do.
+    /// The fault, and the remedy.
     pub(crate) const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Quotes => ("quotes around it would be a part of it", "leave them out"),

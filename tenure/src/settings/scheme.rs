@@ -7,14 +7,14 @@ pub(crate) struct Scheme {
     pub(crate) names: &'static [&'static str],
     /// The scheme that sets `tls`.
     pub(crate) encrypted: Option<&'static str>,
-    /// What follows the scheme's name, and an example.
+    /// The text after the scheme's name, and an example.
     pub(crate) form: &'static str,
     pub(crate) example: &'static str,
     pub(crate) hosts: Hosts,
     pub(crate) path: Path,
 }
 
-/// Which settings the hosts are.
+/// The settings of the hosts.
 pub(crate) enum Hosts {
     /// There are none; a URL with one is refused with that advice.
     None(&'static str),
@@ -24,7 +24,7 @@ pub(crate) enum Hosts {
     List(&'static str),
 }
 
-/// Which settings the path is.
+/// The settings of the path.
 pub(crate) enum Path {
     None,
     /// One after the other, between slashes. The last one may have slashes.

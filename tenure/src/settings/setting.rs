@@ -11,7 +11,7 @@ pub(crate) struct Setting<T> {
     pub(super) parse: fn(&str) -> Result<T, Fault>,
 }
 
-/// What is known of a setting, whatever type its value has.
+/// The description of a setting, whatever type its value has.
 pub(crate) struct Row {
     /// In a URL: the name of a parameter, or what errors call a part.
     pub(crate) name: &'static str,
@@ -24,10 +24,10 @@ pub(crate) struct Row {
     pub(crate) example: &'static str,
     #[cfg_attr(not(test), allow(dead_code, reason = "for the pages"))]
     pub(crate) default: &'static str,
-    /// What it is.
+    /// A sentence about it.
     #[cfg_attr(not(test), allow(dead_code, reason = "for the pages"))]
     pub(crate) about: &'static str,
-    /// What the URL's scheme must have for it.
+    /// Its demand on the URL's scheme.
     pub(crate) with: Option<&'static str>,
     pub(super) is_secret: bool,
     /// Records are found by it, so that with a mistake in it a candidate would be alone in another
@@ -35,7 +35,7 @@ pub(crate) struct Row {
     pub(super) names_records: bool,
 }
 
-/// Where in a URL a setting is.
+/// A setting's place in a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In front of the `?`.
@@ -46,7 +46,7 @@ pub(crate) enum Place {
     Variable,
 }
 
-/// Why a text is no value of a setting. Nothing of the text is in it but numbers.
+/// The fault of a text for a setting. Nothing of the text is in it but numbers.
 pub(crate) enum Fault {
     /// It is not what the setting must be.
     Must,
@@ -115,25 +115,25 @@ impl<T> Setting<T> {
         self
     }
 
-    /// What it must be, and a value that would do.
+    /// Sets its rule, and a value that would do.
     pub(crate) const fn must(mut self, must: &'static str, example: &'static str) -> Self {
         (self.row.must, self.row.example) = (must, example);
         self
     }
 
-    /// What it is, as the pages say it.
+    /// Sets the pages' sentence about it.
     pub(crate) const fn about(mut self, about: &'static str) -> Self {
         self.row.about = about;
         self
     }
 
-    /// What it is if it is not set, as the pages say it.
+    /// Sets its default on the pages.
     pub(crate) const fn default(mut self, default: &'static str) -> Self {
         self.row.default = default;
         self
     }
 
-    /// What the URL's scheme must have for it.
+    /// Sets its demand on the URL's scheme.
     pub(crate) const fn with(mut self, with: &'static str) -> Self {
         self.row.with = Some(with);
         self

@@ -14,15 +14,15 @@ use super::scheme::{Hosts, Path, Scheme};
 use super::setting::{Fault, Place, Row};
 use super::values::split_port;
 
-/// What a store reads from a URL, and perhaps from variables.
+/// A store's settings in a URL, and perhaps in variables.
 pub(crate) struct Table {
-    /// As errors call it.
+    /// Its name in errors.
     pub(crate) store: &'static str,
     pub(crate) schemes: &'static [Scheme],
     pub(crate) settings: &'static [&'static Row],
     /// Parameters that other programs know, why they are refused here, and what to do instead.
     pub(crate) foreign: &'static [(&'static str, &'static str, &'static str)],
-    /// What its variables begin with, if it is read from any.
+    /// The beginnings of its variables, if it is read from any.
     pub(crate) prefixes: &'static [&'static str],
 }
 
@@ -46,7 +46,7 @@ impl Table {
         format!("the {} URL", self.store)
     }
 
-    /// Which scheme a URL has, whether that encrypts, and what follows the scheme.
+    /// A URL's scheme, whether that encrypts, and what follows the scheme.
     fn scheme<'a>(&'static self, url: &'a str) -> Option<(&'static Scheme, bool, &'a str)> {
         let (named, rest) = url.split_once(':')?;
         self.schemes.iter().find_map(|scheme| {

@@ -1,4 +1,4 @@
-//! How values of settings are read.
+//! Reads the values of settings.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::host::host;
 use super::setting::Fault;
 
-/// What a type reads as its values: of `String`, any text.
+/// Parses a value of any type: of `String`, any text.
 pub(crate) fn parsed<T: FromStr>(text: &str) -> Result<T, Fault> {
     text.parse().map_err(|_| Fault::Must)
 }

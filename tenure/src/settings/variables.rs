@@ -62,7 +62,8 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     }
 }
 
-/// Whether Kubernetes has set it: in each pod, a Service `redis` is `REDIS_PORT=tcp://10.0.0.1:6379`.
+/// True if Kubernetes has set it: in each pod, a Service `redis` is
+/// `REDIS_PORT=tcp://10.0.0.1:6379`.
 fn is_of_service(name: &str, value: &OsStr) -> bool {
     let begins = |text: &str| ["tcp://", "udp://", "sctp://"].iter().any(|it| text.starts_with(it));
     name.ends_with("_PORT") && value.to_str().is_some_and(begins)

@@ -90,7 +90,7 @@ impl Callbacks {
         self.with(|lists| lists.stepped_down.iter().map(call).collect())
     }
 
-    /// Whether there are callbacks for errors.
+    /// True if there are callbacks for errors.
     pub(crate) fn has_error_callbacks(&self) -> bool {
         self.with(|lists| !lists.store_error.is_empty())
     }

@@ -19,9 +19,9 @@ pub(crate) type ElectionId = u64;
 /// Names an observer within its process.
 pub(crate) type ObserverId = u64;
 
-/// How many questions and new observers may wait for the driver at a time. The others wait at their
-/// callers: code that asks and gives up in a loop must not fill the memory, or keep the driver from
-/// its leaders.
+/// The most questions and new observers that wait for the driver at a time. The others wait at
+/// their callers: code that asks and gives up in a loop must not fill the memory, or keep the
+/// driver from its leaders.
 const WAITING_MOST: usize = 4_096;
 
 /// The way to a driver. Clones lead to the same one.
@@ -47,7 +47,7 @@ impl Commands {
         self.sender.send(command).map_err(|_| DriverGone)
     }
 
-    /// Whether the driver is gone.
+    /// True if the driver is gone.
     pub(crate) fn are_closed(&self) -> bool {
         self.sender.is_closed()
     }
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     Inbox(Box<Inbox>),
 }
 
-/// What the driver makes an election of.
+/// The parts of a new election.
 pub(crate) struct NewElection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) config: Config,
@@ -125,7 +125,7 @@ pub(crate) struct NewElection {
 pub(crate) struct Ask {
     pub(crate) key: Key,
     pub(crate) request: Request,
-    /// How long to wait for the answer.
+    /// The time to wait for the answer.
     pub(crate) within: Duration,
     pub(crate) answer: oneshot::Sender<Result<Reply, StoreError>>,
     /// Left when the request leaves.

@@ -1,4 +1,4 @@
-//! What a candidate's handles and its driver share.
+//! The common state of a candidate's handles and driver.
 
 mod callbacks;
 mod command;
@@ -31,7 +31,7 @@ use crate::trace::Recorder;
 use crate::watchdog::WatchedWork;
 use crate::{StepDownReason, Token};
 
-/// How offered work has ended without being done.
+/// The end of offered work that was not done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LostWork {
     /// Its future was dropped: by a `select!`, a timeout, an abort.
@@ -53,7 +53,7 @@ impl LostWork {
         }
     }
 
-    /// Why a tenure ends that is resigned because of it.
+    /// The reason for the tenure's end.
     pub(crate) fn reason(self) -> StepDownReason {
         match self {
             Self::Dropped | Self::Panicked => StepDownReason::WorkLost,
@@ -68,7 +68,7 @@ impl fmt::Display for LostWork {
     }
 }
 
-/// Why a stop did not end as it should.
+/// A stop that did not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StopError {
@@ -87,8 +87,8 @@ pub enum StopError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverGone;
 
-/// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop
-/// by a timer, and timers are late by up to a millisecond.
+/// A handle's wait for a stop beyond the longest one. The driver ends each step of a stop by a
+/// timer, and timers are late by up to a millisecond.
 const LATE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Shared {
@@ -102,7 +102,7 @@ pub(crate) struct Shared {
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
     pub(crate) callbacks: Callbacks,
-    /// How many calls of `run_while_leader`, `run_until` and their `try_` forms are under way.
+    /// The number of calls of `run_while_leader`, `run_until` and their `try_` forms under way.
     pub(crate) offers: AtomicUsize,
     /// The token of the tenure of which the log says that it goes on without work; zero for none.
     pub(crate) goes_on_under: AtomicU64,
@@ -121,7 +121,7 @@ impl Shared {
         self.settings.chosen.profile.name()
     }
 
-    /// What the candidate tells of itself now.
+    /// The candidate's present profile.
     pub(crate) fn profile(&self) -> Profile {
         let replaced = self.replaced.newer_than(0);
         replaced.map_or_else(|| self.settings.chosen.profile.clone(), |latest| latest.profile)

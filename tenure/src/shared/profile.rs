@@ -1,4 +1,4 @@
-//! What a candidate tells of itself, which the application may replace.
+//! A candidate's profile, which the application may replace.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ pub(crate) struct Replaced(Mutex<Option<Box<Version>>>);
 pub(crate) struct Version {
     pub(crate) number: u64,
     pub(crate) profile: Profile,
-    /// Whether the driver has noticed it. If not, a command is on its way that makes it look.
+    /// True if the driver has noticed it. If not, a command is on its way that makes it look.
     is_noticed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What many candidates of a driver have in common.
+//! The common settings of many candidates of a driver.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) struct Settings {
     pub(crate) chosen: Chosen,
 }
 
-/// What the application chooses.
+/// The application's choices.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) profile: Profile,
@@ -22,6 +22,6 @@ pub(crate) struct Chosen {
     pub(crate) poll_bound: Duration,
     pub(crate) longest_stop: Duration,
     pub(crate) hold_off: Duration,
-    /// Whether the candidate continues to lead and to campaign when offered work is lost.
+    /// True if the candidate continues to lead and to campaign when offered work is lost.
     pub(crate) keeps_lead_without_work: bool,
 }

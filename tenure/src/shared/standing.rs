@@ -1,4 +1,4 @@
-//! What the driver says of a candidate, and those who wait for it to change.
+//! The driver's view of a candidate, and those who wait for it to change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::Mark;
@@ -32,13 +32,13 @@ pub(crate) enum Standing {
 pub(crate) struct Sighting {
     pub(crate) incumbent: Incumbent,
     pub(crate) renewal: (Mark, Instant),
-    /// When it first answered with this renewal, which the leader's next one changes.
+    /// The first answer with this renewal, which the leader's next one changes.
     pub(crate) unchanged_since: Instant,
-    /// When it answered with this tenure for the first time.
+    /// The first answer with this tenure.
     pub(crate) first_seen_at: Instant,
 }
 
-/// What is known of the store.
+/// The known state of the store.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreState {
     NotAnswered,
@@ -51,7 +51,7 @@ pub(crate) enum StoreState {
 pub(crate) struct Outage {
     pub(crate) since: Instant,
     pub(crate) error: StoreError,
-    /// Whether the store had answered before.
+    /// True if the store had answered before.
     pub(crate) has_answered: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Outage {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) standing: Standing,
-    /// When the candidate came to stand there.
+    /// The beginning of that standing.
     pub(crate) since: Instant,
     pub(crate) store: StoreState,
     /// The last tenure whose release the store has confirmed.
@@ -76,7 +76,7 @@ pub(crate) struct Announced {
 }
 
 impl Standing {
-    /// Whether both are the same state for those who wait; the details may differ.
+    /// True if both are the same state for those who wait; the details may differ.
     fn is_alike(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Campaigning(Some(one)), Self::Campaigning(Some(two))) => {
@@ -90,7 +90,7 @@ impl Standing {
 }
 
 impl Announced {
-    /// Of a candidate that campaigns from `now` on.
+    /// A candidate that campaigns from `now` on.
     pub(crate) fn new(now: Instant) -> Self {
         let state = State {
             standing: Standing::Campaigning(None),

@@ -69,7 +69,7 @@ fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a
     None
 }
 
-/// What an error of the library means, and what to do; `None` if its text says that.
+/// The meaning of a library's error, and the remedy; `None` if its text says that.
 fn explained(error: &rustls::Error) -> Option<String> {
     use AlertDescription as Alert;
 
@@ -111,7 +111,7 @@ fn explained(error: &rustls::Error) -> Option<String> {
     Some(said.to_owned())
 }
 
-/// What is wrong with a server's certificate, and what to do.
+/// The fault of a server's certificate, and the remedy.
 fn about(error: &CertificateError) -> (String, &'static str) {
     use CertificateError as Error;
 

@@ -73,7 +73,7 @@ pub(crate) fn name_without<const MOST: usize>(
     if name.contains(excluded) { Err(Fault::Must) } else { Ok(name.to_owned()) }
 }
 
-/// Which settings a login is read from.
+/// The settings of a login.
 pub(crate) struct LoginSettings {
     pub(crate) user: Setting<String>,
     pub(crate) password: Setting<Secret>,
@@ -111,7 +111,7 @@ impl LoginSettings {
     }
 }
 
-/// Which settings the encryption is read from.
+/// The settings of the encryption.
 pub(crate) struct TlsSettings {
     /// The one that turns it on.
     pub(crate) on: &'static Row,

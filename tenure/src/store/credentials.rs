@@ -30,8 +30,8 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// That user, with that password. An empty name means the user that the store's configuration
-    /// names, or else the server's default user; etcd has none.
+    /// A user with a password. An empty name means the user that the store's configuration names,
+    /// or else the server's default user; etcd has none.
     pub fn new(username: impl Into<String>, password: Secret) -> Self {
         Self { username: named(username), password }
     }
@@ -45,9 +45,9 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// That user, with the password that the file has when a connection is opened. An empty name
-    /// means the same as in [`Credentials::new`]. A relative path counts from the present folder,
-    /// also if that changes later.
+    /// A user with the password that the file has when a connection is opened. An empty name means
+    /// the same as in [`Credentials::new`]. A relative path counts from the present folder, also if
+    /// that changes later.
     pub fn new(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -55,7 +55,7 @@ impl PasswordFile {
     }
 }
 
-/// What a [`CredentialsProvider`] returns.
+/// The result of a [`CredentialsProvider`].
 pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 
 /// Supplies the credentials of each connection: fixed [`Credentials`], a [`PasswordFile`], or for
@@ -110,7 +110,7 @@ impl CredentialsProvider for PasswordFile {
     }
 }
 
-/// Why there were no credentials for a connection.
+/// The lack of credentials for a connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialsError {
     /// The file with the password can't be read.
@@ -118,16 +118,16 @@ pub(crate) enum CredentialsError {
         "the password's file {path:?} can't be read ({source}): name one that this process may read"
     )]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
     /// The file has no password.
     #[error("the password's file {path:?} is empty; it must have the password and nothing else")]
     Empty {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// The file has more than a password.
@@ -135,9 +135,9 @@ pub(crate) enum CredentialsError {
         "the password's file {path:?} can't be used: {why} (one line break at its end is left out)"
     )]
     Text {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What in it.
+        /// The fault.
         why: &'static str,
     },
     /// The provider has failed.
@@ -152,7 +152,7 @@ pub(crate) enum CredentialsError {
          fetches at hand, or raise connect_timeout"
     )]
     Late {
-        /// How long it may take.
+        /// The time that it has.
         within: Duration,
     },
 }
@@ -163,7 +163,7 @@ impl From<CredentialsError> for StoreError {
     }
 }
 
-/// Who a store connects as: nobody in particular by default.
+/// The login of a store: nobody in particular by default.
 #[derive(Clone, Default)]
 pub(crate) struct Login {
     provider: Option<Arc<dyn CredentialsProvider>>,
@@ -171,7 +171,7 @@ pub(crate) struct Login {
     sent: Arc<Mutex<Option<Secret>>>,
 }
 
-/// Who the next connection is opened as.
+/// The next connection's user and password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) username: Option<String>,
@@ -189,12 +189,12 @@ impl Login {
         Self { provider: Some(Arc::new(provider)), sent: Arc::default() }
     }
 
-    /// Whether connections send a password.
+    /// True if connections send a password.
     pub(super) fn has_password(&self) -> bool {
         self.provider.is_some()
     }
 
-    /// Who the next connection is opened as; a provider has half of that time.
+    /// The identity of the next connection; a provider has half of that time.
     pub(super) async fn now(
         &self,
         runtime: &dyn Runtime,

@@ -1,4 +1,4 @@
-//! Which of a server's addresses a connection is opened to.
+//! The choice of a server's address for a connection.
 //!
 //! A host may have several addresses: of one server in both families of IP, of the members of a
 //! replicated store, of machines that are gone. Where the first is a black hole, an attempt that
@@ -22,7 +22,7 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::runtime::{Connection, Runtime};
 
-/// How long an attempt is alone before the next one begins, as RFC 8305 recommends.
+/// The delay of the next attempt, as RFC 8305 recommends.
 const APART_MOST: Duration = Duration::from_millis(250);
 
 /// A host and a port.
@@ -34,7 +34,7 @@ type Wrong = BTreeMap<Server, Vec<String>>;
 /// Opens connections, and remembers the addresses of wrong servers.
 pub(super) struct Dial {
     runtime: Arc<dyn Runtime>,
-    /// How long connecting may take in all.
+    /// The time for connecting in all.
     within: Duration,
     wrong: Arc<Mutex<Wrong>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Dial {
 pub(super) struct Reached {
     server: Server,
     address: String,
-    /// Whether a server has spoken there.
+    /// True if a server has spoken there.
     has_spoken: bool,
     wrong: Arc<Mutex<Wrong>>,
 }

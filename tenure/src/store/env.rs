@@ -17,7 +17,7 @@ pub(crate) const STORE: Setting<String> = Setting::only_variable("STORE", parsed
     .about("the store's URL, or `redis` for the [variables of Redis](redis.md#connect)")
     .secret();
 pub(crate) const ROWS: [&Row; 2] = [&STORE.row, &PURGE.row];
-/// What it says to read Redis' variables.
+/// The word for Redis' variables.
 const BY_VARIABLES: &str = "redis";
 /// Variables of tenure's own that name a Redis server. `REDIS_HOST` alone is not among them: it may
 /// be the application's cache, and a candidate at another store than the others' would be a second

@@ -17,7 +17,7 @@ pub struct StoreError {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// What went wrong, as far as the client can tell.
+/// A kind of error, as far as the client can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -179,7 +179,7 @@ impl StoreError {
         text
     }
 
-    /// What went wrong.
+    /// The error's kind.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
@@ -219,8 +219,8 @@ pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
     text
 }
 
-/// How a text that was sanitized may show a password: as it is, or quoted as by `Debug` or in JSON,
-/// twice where an error quotes another one.
+/// The forms of a password in a sanitized text: as it is, or quoted as by `Debug` or in JSON, twice
+/// where an error quotes another one.
 fn forms(password: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let quoted = std::iter::successors(Some(Cow::from(password)), |form| {
         let differs = form.contains(['"', '\\']);
@@ -229,7 +229,7 @@ fn forms(password: &str) -> impl Iterator<Item = Cow<'_, str>> {
     quoted.take(3).map(escaped)
 }
 
-/// As a text shows it that was sanitized.
+/// The text in its sanitized form.
 fn escaped(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains(needs_escape) {
         return text;
@@ -264,7 +264,7 @@ impl fmt::Write for Sanitizer {
     }
 }
 
-/// Whether a character breaks a line, moves a terminal's cursor, or reverses the text after it.
+/// True if a character breaks a line, moves a terminal's cursor, or reverses the text after it.
 fn needs_escape(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -273,7 +273,7 @@ fn needs_escape(character: char) -> bool {
         )
 }
 
-/// Whether an error and all its sources can be shown as they are.
+/// True if an error and all its sources can be shown as they are.
 fn is_plain(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,4 +1,4 @@
-//! What no error of a store shows: the passwords that stores have sent.
+//! Hides the passwords that stores have sent from errors.
 //!
 //! A server, a proxy or a library may quote in an error what it was given. Every such text goes
 //! through [`sanitized`](super::error::sanitized), which asks here. The passwords of all stores of

@@ -19,7 +19,7 @@ pub struct Watched {
     _fixed: Option<Interest>,
 }
 
-/// What has changed since the last time.
+/// The changes since the last time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
@@ -109,7 +109,7 @@ impl Watched {
         }
     }
 
-    /// Whether that election is watched.
+    /// True if that election is watched.
     pub fn contains(&self, key: &Key) -> bool {
         self.shared.state().keys.contains(key)
     }

@@ -45,7 +45,7 @@ struct Kept {
     elections: BTreeMap<Key, Election>,
     /// Only a test can make the store lose that.
     past: Option<Past>,
-    /// How many requests were carried out: a new past has a stamp that no other request has.
+    /// The number of requests carried out: a new past has a stamp that no other request has.
     steps: u64,
     watches: Watches<Key, Mark>,
 }
@@ -69,11 +69,11 @@ const WATCHED: Past = Past {
     purged: None,
 };
 
-/// How many releases a driver may fall behind before it is hinted all elections.
+/// The most unread releases of a driver before it is hinted all elections.
 const RELEASES: usize = 1024;
-/// How many elections are looked at while the store is locked.
+/// The most elections per lock of the store.
 const PURGED_AT_ONCE: usize = 256;
-/// How many messages a leader may fall behind before it loses the oldest.
+/// The most unread messages of a leader before it loses the oldest.
 const BUFFER: usize = 64;
 
 impl Memory {
@@ -285,7 +285,7 @@ impl Election {
         contract::apply(&mut self.record, past, at, purge) == tenure_core::Reply::Purged
     }
 
-    /// Whether there is nothing to keep: no record, and no inbox.
+    /// True if there is nothing to keep: no record, and no inbox.
     fn is_unused(&self) -> bool {
         let inboxes = self.messages.as_ref();
         self.record.is_none() && inboxes.is_none_or(|inboxes| inboxes.receiver_count() == 0)

@@ -48,8 +48,8 @@ impl Message {
     }
 }
 
-/// As it goes through a server: the tenure's token, which the server puts in front, a space, the
-/// length of the channel's name in one byte, the name, and the payload.
+/// The form at a server: the tenure's token, which the server puts in front, a space, the length of
+/// the channel's name in one byte, the name, and the payload.
 #[cfg(any(feature = "redis-without-tls", feature = "fred", feature = "postgres"))]
 impl Message {
     /// The longest message as it is sent to the server.

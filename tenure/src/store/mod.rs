@@ -158,7 +158,7 @@ struct ThatChange;
 /// - A future that is dropped before it is done was given up by its caller because it took too
 ///   long: whatever connection it used may be stuck.
 pub trait Store: Send + Sync + 'static {
-    /// What kind of store this is, and which promises it keeps.
+    /// The kind of this store, and the promises that it keeps.
     fn traits(&self) -> StoreTraits;
 
     /// Carries out one request.
@@ -183,10 +183,10 @@ pub trait Store: Send + Sync + 'static {
         each_alone(self, requests)
     }
 
-    /// Why there is no connection to the server just now, if there is none and the store knows why.
-    /// A driver reports it for a request that it has given up: connecting may take longer than a
-    /// request may, and a server that is away is attempted with pauses, so that the request itself
-    /// ends before it learns the cause. Asks nothing of the server. Default: not known.
+    /// The reason for a missing connection to the server just now, if the store knows it. A driver
+    /// reports it for a request that it has given up: connecting may take longer than a request
+    /// may, and a server that is away is attempted with pauses, so that the request itself ends
+    /// before it learns the cause. Asks nothing of the server. Default: not known.
     fn connect_error(&self) -> Option<StoreError> {
         None
     }
@@ -267,7 +267,7 @@ async fn each_alone<S: Store + ?Sized>(
     futures_util::future::join_all(calls).await
 }
 
-/// Whether a store may carry these out together.
+/// True if a store may carry these out together.
 #[cfg(any(feature = "etcd", all(feature = "sqlite", target_os = "linux")))]
 fn are_renewals(requests: &[(Key, Request)]) -> bool {
     requests.iter().all(|(_, request)| matches!(request, Request::Renew { .. }))

@@ -145,7 +145,7 @@ fn version_of(meta: &ObjectMeta) -> UpdateVersion {
     UpdateVersion { e_tag: meta.e_tag.clone(), version: meta.version.clone() }
 }
 
-/// Whether there is no such object, in a bucket that exists. The text has the server's answer, and
+/// True if there is no such object, in a bucket that exists. The text has the server's answer, and
 /// the object's URL, which has no `>`.
 fn is_absence(error: &Error) -> bool {
     let Error::NotFound { source, .. } = error else { return false };

@@ -1,4 +1,4 @@
-//! Whether a connection makes progress.
+//! Watches the progress of a connection.
 //!
 //! A caller that gives up drops its request half way. Then the connection may be stuck for good,
 //! and has to be replaced soon: all requests that follow would wait on it in vain. Or the server is
@@ -39,7 +39,7 @@ use crate::Instant;
 use crate::logging;
 use crate::runtime::Runtime;
 
-/// How much longer than usual an answer may take.
+/// The longest answer, in usual times.
 const FACTOR: u32 = 2;
 
 /// Whatever is usual, a silence of less is no evidence: a caller that was cancelled gives up at
@@ -53,35 +53,35 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// does not delay every recovery.
 const OPENING_MOST: Duration = Duration::from_secs(1);
 
-/// How many answers tell what is usual.
+/// The number of answers that tell what is usual.
 const LATEST: usize = 7;
 
 /// Asks the server for any answer. False if the connection has failed.
 pub(super) type Ask = Box<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// What is known of the answers on one connection.
+/// The record of the answers on one connection.
 pub(super) struct Progress {
     heard: Arc<Heard>,
     dead: CancellationToken,
     ask: Ask,
-    /// Whether the connection is given up only after a question.
+    /// True if the connection is given up only after a question.
     asks_always: bool,
 }
 
 struct Heard {
     runtime: Arc<dyn Runtime>,
     answers: Mutex<Answers>,
-    /// Whether a question of our own is under way.
+    /// True if a question of our own is under way.
     is_asking: AtomicBool,
 }
 
 struct Answers {
-    /// When the latest one came, or the connection was opened.
+    /// The time of the latest one, or of the opening.
     at: Instant,
     opening: Duration,
-    /// How many there were.
+    /// The number of answers.
     count: usize,
-    /// How long the latest ones took.
+    /// The times of the latest ones.
     took: [Duration; LATEST],
 }
 
@@ -113,12 +113,12 @@ impl Progress {
         Unanswered { progress: self, sent: self.heard.runtime.now(), is_over: false }
     }
 
-    /// What was sent at that time was answered.
+    /// The request of that time was answered.
     pub(super) fn answered(&self, sent: Instant) {
         self.heard.answered(sent);
     }
 
-    /// Whether there was any answer.
+    /// True if there was any answer.
     #[cfg(any(feature = "etcd", feature = "kubernetes"))]
     pub(super) fn has_answered(&self) -> bool {
         self.heard.answers().count > 0
@@ -171,7 +171,7 @@ impl Heard {
 }
 
 impl Answers {
-    /// How long an answer usually takes.
+    /// The usual time of an answer.
     fn usual(&self) -> Duration {
         let mut took = self.took;
         let took = &mut took[..self.count.min(LATEST)];

@@ -7,7 +7,7 @@ use super::{AnyStore, Store};
 use crate::SettingError;
 use crate::settings::{Fault, Setting};
 
-/// How long ago a lease must have ended for its record to be [purged](super::Store::purge) by
+/// The time since the end of a lease after which its record is [purged](super::Store::purge) by
 /// [drivers](super::AnyStore::purging): from an hour to ten years (3650 days).
 ///
 /// As text, it is a whole number with one of the units `h` and `d`: `12h`, `30d`.
@@ -65,7 +65,7 @@ pub(super) fn purging(store: AnyStore, age: PurgeAge) -> Result<AnyStore, Fault>
     ))
 }
 
-/// Whether stores of that name can be purged.
+/// True if stores of that name can be purged.
 pub(crate) fn is_purged(store: &str) -> bool {
     !store.eq_ignore_ascii_case("kubernetes")
 }

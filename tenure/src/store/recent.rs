@@ -1,4 +1,4 @@
-//! What a store remembers of elections to save requests.
+//! The elections that a store remembers to save requests.
 //!
 //! No store is told that a candidate has left, and a tenure may end without a release, as its store
 //! may be away. So what was not used for an hour is dropped before much more is added.

@@ -17,7 +17,7 @@ use crate::{HolderId, Instant, Token};
 pub enum Request {
     /// Grant the lease, if nobody holds it or the candidate has watched it for as long as it must.
     Acquire {
-        /// What the state machine asks.
+        /// The machine's request.
         asks: Acquire,
         /// The candidate's name and metadata.
         profile: Profile,
@@ -26,7 +26,7 @@ pub enum Request {
     Look {
         /// The highest token that the candidate knows.
         seen: Option<Token>,
-        /// How long the candidate watches a past.
+        /// The time that a past is watched.
         quarantine: Duration,
     },
     /// Extend the lease of exactly this tenure.
@@ -35,7 +35,7 @@ pub enum Request {
         holder: HolderId,
         /// The tenure's token.
         token: Token,
-        /// Which request this is: together with the holder, the lease's new mark.
+        /// The request's number: together with the holder, the lease's new mark.
         number: RequestId,
         /// The stamp that the holder watches, if it was told one.
         stamp: Option<WatchedStamp>,
@@ -53,18 +53,18 @@ pub enum Request {
     Ask {
         /// The leader's token.
         token: Token,
-        /// Who asks.
+        /// The candidate that asks.
         asked: Asked,
         /// The highest token that the candidate knows.
         seen: Option<Token>,
-        /// How long the candidate watches a past.
+        /// The time that a past is watched.
         quarantine: Duration,
     },
     /// Note who should lead instead of exactly this tenure; an operator's request.
     Want {
         /// The leader's token.
         token: Token,
-        /// Who should lead; `None` takes the wish back.
+        /// The requested successor; `None` withdraws it.
         wish: Option<Wish>,
     },
     /// Replace what the record tells of exactly this tenure's candidate, unless the same or a newer
@@ -79,7 +79,7 @@ pub enum Request {
         /// Counts the profiles of this holder from 1. Those of its acquires have no version, and
         /// are older than all others.
         version: u64,
-        /// What other candidates are told from now on.
+        /// The candidate's new profile.
         profile: Profile,
     },
     /// A look of somebody who never leads. It writes nothing.
@@ -149,7 +149,7 @@ impl Request {
     }
 }
 
-/// What a store answers.
+/// A reply of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// To an acquire: the lease is the candidate's.
@@ -163,7 +163,7 @@ pub enum Reply {
     At(Shown),
     /// To a renew: the lease has the renewal's mark, or that of a later one.
     Renewed {
-        /// Who asks for the lead since the renewal before.
+        /// A request for the lead since the renewal before.
         asked: Option<Asked>,
         /// Whom an operator wishes to lead.
         wanted: Option<Wish>,
@@ -196,17 +196,17 @@ pub enum Reply {
     },
 }
 
-/// What a store shows of an election.
+/// The view of an election at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// What decisions rest on.
+    /// The basis of decisions.
     pub sight: Sight,
-    /// What the record tells of its candidate, if there is a record.
+    /// The profile in the record, if there is a record.
     pub profile: Option<Profile>,
 }
 
 impl Shown {
-    /// What changes with each renewal. Where the server ends leases itself, the mark stays the
+    /// The last renewal's mark and time. Where the server ends leases itself, the mark stays the
     /// same, and what it keeps is shown as renewed.
     pub(crate) fn renewal(&self) -> Option<(Mark, Instant)> {
         self.sight.record.map(|record| (record.mark(), record.written))
@@ -229,7 +229,7 @@ impl Shown {
 }
 
 impl Reply {
-    /// Whether this is a possible reply to that request. If it is not, the connection's replies may
+    /// True if this is a possible reply to that request. If it is not, the connection's replies may
     /// be out of step with its requests.
     pub fn answers(&self, request: &Request) -> bool {
         match request {
@@ -306,10 +306,10 @@ pub struct Incumbent {
     pub name: String,
     /// The candidate's metadata.
     pub metadata: Bytes,
-    /// How long its lease lasts without a renewal.
+    /// The lease's time to live without a renewal.
     pub ttl: Duration,
-    /// How long ago its lease was last renewed, by the store's clock: for people. It is wrong after
-    /// that clock was set.
+    /// The time since its lease was last renewed, by the store's clock: for people. It is wrong
+    /// after that clock was set.
     pub renewed_ago: Duration,
     /// Whom an operator wishes to lead instead, until the next grant.
     pub wanted: Option<Wish>,

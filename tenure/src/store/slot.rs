@@ -37,7 +37,7 @@ pub(super) trait Connection: Send + Sync + 'static {
     /// Cancelled once the connection is known or suspected to be unusable.
     fn dead(&self) -> &CancellationToken;
 
-    /// Whether a request on it has succeeded.
+    /// True if a request on it has succeeded.
     fn has_served(&self) -> bool;
 
     /// The server at the other end is not the primary: connections to that host begin with its
@@ -45,10 +45,10 @@ pub(super) trait Connection: Send + Sync + 'static {
     fn is_wrong(&self) {}
 }
 
-/// How long opening a connection may take unless it is set: some sixteen round trips of 300 ms.
+/// The time to open a connection unless it is set: some sixteen round trips of 300 ms.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What to do when the next attempt to connect has to wait for the end of a pause.
+/// The behaviour if the next attempt to connect has to wait for the end of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     /// Wait for that attempt. For candidates and subscriptions, which would only ask again: so a
@@ -70,7 +70,7 @@ pub(super) enum Patience {
     allow(dead_code, reason = "a backend of values is not told what is asked for")
 )]
 impl Patience {
-    /// That of the first request: a call has requests of one kind.
+    /// The first request's patience: a call has requests of one kind.
     pub(super) fn of_all(requests: &[(Key, Request)]) -> Self {
         requests.first().map_or(Self::Waits, |(_, request)| Self::of(request))
     }
@@ -91,12 +91,12 @@ impl Patience {
 /// A place for one connection, which ends with it.
 pub(super) struct Slot<T: Connection> {
     runtime: Arc<dyn Runtime>,
-    /// How long an attempt may take.
+    /// The time for an attempt.
     within: Duration,
     state: Arc<Mutex<State<T>>>,
 }
 
-/// What becomes of a new connection when all that waited for it have given up.
+/// The treatment of a new connection when all that waited for it have given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unclaimed {
     /// It is there for the next request: those that gave up may only have had less time than a slow
@@ -113,7 +113,7 @@ struct State<T> {
     unclaimed: Unclaimed,
     phase: Phase<T>,
     backoff: Backoff,
-    /// Why the last attempt failed, or the connection ended.
+    /// The error of the last attempt, or of the connection's end.
     trouble: Option<StoreError>,
 }
 
@@ -248,7 +248,7 @@ impl<T: Connection> Slot<T> {
         }
     }
 
-    /// Why there is no connection just now, as far as is known.
+    /// The cause of a missing connection, as far as is known.
     pub(super) fn connect_error(&self) -> Option<StoreError> {
         let state = lock(&self.state);
         match &state.phase {
@@ -274,7 +274,7 @@ impl<T: Connection> Slot<T> {
     }
 }
 
-/// How a request has joined those that need the connection.
+/// A request among those that need the connection.
 enum Joined<T> {
     Done(Outcome<T>),
     Waits(oneshot::Receiver<Outcome<T>>),

@@ -11,17 +11,17 @@ use tokio::sync::oneshot;
 use crate::runtime::Runtime;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How long a server may take for one step.
+/// A server's time for one step.
 const STEP_MOST: Duration = Duration::from_secs(10);
 
-/// What one step has made.
+/// The result of one step.
 pub(super) struct Step<P, T> {
     pub(super) made: T,
-    /// Where the next one begins; `None` after the last one.
+    /// The next one's beginning; `None` after the last one.
     pub(super) next: Option<P>,
 }
 
-/// What all steps together make.
+/// The sum of all steps.
 pub(super) trait Sum: Default + Send + 'static {
     fn add(&mut self, some: Self);
 }

@@ -42,7 +42,7 @@ pub(super) trait Subscriber: Send + Sync + 'static {
 
     fn runtime(&self) -> &Arc<dyn Runtime>;
 
-    /// How long a command may take before the connection is given up.
+    /// The time for a command before the connection is given up.
     fn within(&self) -> Duration;
 
     /// The connection, opened anew if there is none.
@@ -101,7 +101,7 @@ pub(super) fn hints<S: Subscriber>(
     }
 }
 
-/// What is said to the leader of one election. A reader that falls far behind misses some.
+/// The messages to the leader of one election. A reader that falls far behind misses some.
 pub(super) fn inbox<S: Subscriber>(
     server: Arc<S>,
     key: Key,

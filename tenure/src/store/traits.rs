@@ -14,35 +14,35 @@ use crate::{Config, ConfigError};
 pub struct StoreTraits {
     /// The store's kind, for logs.
     pub name: &'static str,
-    /// How much too early a lease may end because the store counts coarsely.
+    /// The time that a lease may end early because the store counts coarsely.
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
     /// The shortest time between two renewals that the store can show to all who watch a lease.
     pub least_renew_interval: Duration,
-    /// How many round trips a request takes at most once there is a connection, except for one that
+    /// The most round trips that a request takes once there is a connection, except for one that
     /// stamps a past. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
-    /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as
-    /// the store carries out faster together, within about half a millisecond.
+    /// The most renewals in one call of [`Store::call_all`](super::Store::call_all): as many as the
+    /// store carries out faster together, within about half a millisecond.
     pub renewals_in_call: usize,
     /// The same for looks.
     pub looks_in_call: usize,
     /// The same for acquires.
     pub acquires_in_call: usize,
-    /// Whether the store wakes waiting candidates; otherwise they poll, by default at a fiftieth of
+    /// True if the store wakes waiting candidates; otherwise they poll, by default at a fiftieth of
     /// the TTL.
     pub push: bool,
-    /// Whether the store delivers messages to the leader.
+    /// True if the store delivers messages to the leader.
     pub messages: bool,
-    /// What tokens are made of.
+    /// The kind of its tokens.
     pub tokens: TokenKind,
-    /// What the store does about lost history.
+    /// The handling of lost history.
     pub history: HistoryKind,
-    /// Whether each election has a past of its own: then each is watched once before its first
+    /// True if each election has a past of its own: then each is watched once before its first
     /// lease. Otherwise all elections of one prefix share one.
     pub past_per_election: bool,
-    /// Whether the server ends leases itself, by its own clock.
+    /// True if the server ends leases itself, by its own clock.
     pub ends_leases: bool,
     /// The promises that this store does not keep.
     pub gives_up: &'static [Promise],
@@ -71,8 +71,7 @@ impl StoreTraits {
         }
     }
 
-    /// What these settings become with such a store, for [`Config::explain`]. Candidates do it
-    /// themselves.
+    /// Adapts the settings to such a store, for [`Config::explain`]. Candidates do it themselves.
     ///
     /// # Errors
     /// If what the granularity leaves of the TTL is too short for the renewals as they were set.
@@ -84,7 +83,7 @@ impl StoreTraits {
     }
 }
 
-/// What a store's tokens are made of.
+/// The kind of a store's tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenKind {
@@ -95,7 +94,7 @@ pub enum TokenKind {
     Revision,
 }
 
-/// What a store does when it may have lost grants.
+/// A store's handling of possibly lost grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistoryKind {

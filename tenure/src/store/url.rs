@@ -55,7 +55,7 @@ impl AnyStore {
     }
 }
 
-/// What errors call a URL whose store is not known.
+/// A URL's name in errors if its store is not known.
 const URL: &str = "the store's URL";
 
 type Opened = Result<AnyStore, SettingError>;

@@ -10,7 +10,7 @@ use super::Key;
 /// The number of a driver.
 pub(super) type WatcherId = u64;
 
-/// Who watches which election. What is left by the last watcher leaves nothing behind.
+/// The watchers of each election. What is left by the last watcher leaves nothing behind.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     watched: BTreeSet<(Key, WatcherId)>,
@@ -108,12 +108,12 @@ impl Watchers {
         self.watched.range(of(key)).next().is_some()
     }
 
-    /// Whether no election is watched.
+    /// True if no election is watched.
     pub(super) fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }
 
-    /// How many elections are watched; one with several watchers counts several times.
+    /// The number of watched elections; one with several watchers counts several times.
     #[cfg(feature = "_server")]
     pub(super) fn len(&self) -> usize {
         self.watched.len()

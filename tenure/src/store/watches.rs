@@ -1,4 +1,4 @@
-//! What purges have watched: a record that was not given back is deleted only after that.
+//! The watches of purges: a record that was not given back is deleted only after that.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -27,13 +27,13 @@ pub(super) struct Link {
 #[derive(Debug, Default)]
 struct State {
     is_cut: bool,
-    /// How often it was cut.
+    /// The number of cuts.
     cuts: u64,
     round_trip: Duration,
     planned: VecDeque<Mishap>,
 }
 
-/// What happens to one request.
+/// A failure of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mishap {
     Fails(StoreErrorKind),
@@ -43,7 +43,7 @@ pub(super) enum Mishap {
 /// A request on its way.
 #[derive(Clone, Copy)]
 struct Trip {
-    /// How often the connection had been cut when the request was sent.
+    /// The number of cuts before the request was sent.
     cuts: u64,
     half: Duration,
     loses_reply: bool,

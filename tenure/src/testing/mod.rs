@@ -75,7 +75,7 @@ pub struct World {
     store: Memory,
 }
 
-/// Why a store can't do what a test asks of it: no candidate holds the lease, or the key is empty
+/// A test's request that a store can't carry out: no candidate holds the lease, or the key is empty
 /// or too long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]

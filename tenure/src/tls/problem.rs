@@ -1,4 +1,4 @@
-//! What can be wrong with the parts of a TLS configuration.
+//! The faults of the parts of a TLS configuration.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::pem::Error as PemError;
 
-/// Why TLS can't be set up.
+/// A failure to set TLS up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Problem {
     #[error(

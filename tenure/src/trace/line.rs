@@ -27,7 +27,7 @@ pub(super) enum Line {
     Write { who: Arc<Who>, token: Token, span: [Instant; 2], resource: Box<str>, outcome: Outcome },
 }
 
-/// How a tenure has ended.
+/// The end of a tenure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ended {
     For(StepDownReason),
@@ -35,7 +35,7 @@ pub(crate) enum Ended {
     DriverGone,
 }
 
-/// How a write has ended.
+/// The end of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Accepted,

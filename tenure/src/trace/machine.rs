@@ -63,7 +63,7 @@ pub(super) fn boot(runtime: &Arc<dyn Runtime>) -> Option<String> {
     Some(if ahead.is_empty() { boot.to_owned() } else { format!("{boot}+{}", ahead.join(".")) })
 }
 
-/// Whether a runtime's clock is the one that all processes of this machine read.
+/// True if a runtime's clock is the one that all processes of this machine read.
 pub(super) fn is_of_the_machine(runtime: &dyn Runtime) -> bool {
     let before = TokioRuntime.now();
     let now = runtime.now();

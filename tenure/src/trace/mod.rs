@@ -103,8 +103,8 @@ enum State {
     Open(Arc<Queue>),
 }
 
-/// Why a candidate can't write to a log: the file can't be written, or the candidate's runtime has
-/// another clock than the candidates that write to it already.
+/// A failure to write to a log: the file can't be written, or the candidate's runtime has another
+/// clock than the candidates that write to it already.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct TraceError(Problem);

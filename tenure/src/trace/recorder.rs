@@ -1,4 +1,4 @@
-//! What one candidate writes.
+//! The lines of one candidate.
 
 use std::sync::Arc;
 

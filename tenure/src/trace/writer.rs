@@ -14,11 +14,11 @@ use crate::Instant;
 use crate::logging;
 use crate::runtime::Runtime;
 
-/// How many entries wait at most, half a megabyte in all. More are dropped and counted.
+/// The most entries that wait, half a megabyte in all. More are dropped and counted.
 const WAITING: usize = 8192;
-/// How long a batch of lines may become before it is written, in bytes.
+/// The size at which a batch of lines is written, in bytes.
 const BATCH: usize = 64 << 10;
-/// How often the clocks are compared, while lines are written.
+/// The interval of clock comparisons, while lines are written.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 
 enum Message {
@@ -65,7 +65,7 @@ impl Queue {
         Ok(Self { runtime: Arc::clone(runtime), messages, shared, next_id: AtomicU64::new(0) })
     }
 
-    /// Whether lines of that runtime can be compared with those of the file.
+    /// True if lines of that runtime can be compared with those of the file.
     pub(super) fn has_clock_of(&self, runtime: &Arc<dyn Runtime>) -> bool {
         let is_of_the_machine = machine::is_of_the_machine;
         Arc::ptr_eq(&self.runtime, runtime)
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Queue {
 struct Writer {
     file: File,
     text: String,
-    /// How many lines of the batch say what happened.
+    /// The batch's lines that say what happened.
     lines: u64,
     clock_due: Instant,
     runtime: Arc<dyn Runtime>,

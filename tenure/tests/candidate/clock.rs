@@ -42,7 +42,7 @@ impl Leading {
         .await;
     }
 
-    /// As if the process had been paused for that time, and the reply had come meanwhile.
+    /// A pause of the process for that time, and a reply that came meanwhile.
     fn pause(&self, time: Duration) {
         self.clock.advance(time);
         self.store.heal();
@@ -145,8 +145,8 @@ async fn a_tenure_found_over_is_not_renewed() {
     );
 }
 
-/// How long a candidate watches a dead leader's lease until it leads, if `meanwhile` happens after
-/// a while.
+/// A candidate's watch of a dead leader's lease until it leads, if `meanwhile` happens after a
+/// while.
 async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
     let step = quick().ttl() / 40;
     let (clock, memory) = (Clock::new(), Memory::new());

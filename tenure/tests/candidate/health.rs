@@ -1,4 +1,4 @@
-//! What a candidate says of itself without asking its store.
+//! The health of a candidate, without a request to its store.
 
 use std::time::Duration;
 

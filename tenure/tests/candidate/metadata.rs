@@ -18,9 +18,9 @@ use super::support::{quick, soon, steady};
 struct Told {
     store: Memory,
     versions: Arc<Mutex<Vec<u64>>>,
-    /// How the next describes end; the others are carried out.
+    /// The next describes' ends; the others are carried out.
     ends: Arc<Mutex<VecDeque<End>>>,
-    /// How many of the next renewals fail.
+    /// The number of next renewals that fail.
     failing_renewals: Arc<AtomicU32>,
 }
 

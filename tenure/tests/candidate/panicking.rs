@@ -28,7 +28,7 @@ impl Store for Panicking {
         self.store.traits()
     }
 
-    /// Of four calls, one panics before the request is carried out, and one afterwards.
+    /// Two of four calls panic: one before the request is carried out, and one afterwards.
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst);
         assert_ne!(number % 4, 1, "on purpose");

@@ -10,7 +10,7 @@ use tenure::{Elections, HolderId};
 use super::moved_clock::Clock;
 use super::support::{quick, soon};
 
-/// As holder 2, which knows no tenure.
+/// Acquires as holder 2, which knows no tenure.
 async fn acquire(store: &AnyStore) -> Reply {
     let (ttl, profile) = (Duration::from_secs(1), Profile::new("a", "").unwrap());
     let asks = Acquire {
@@ -28,7 +28,7 @@ async fn acquire(store: &AnyStore) -> Reply {
     store.call(&Key::new("old").unwrap(), request).await.unwrap()
 }
 
-/// Whether the record of an election is deleted within five hours after its last renewal. Nobody
+/// True if the record of an election is deleted within five hours after its last renewal. Nobody
 /// has given it back, so it is watched from one purge to the next.
 async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
     let clock = Clock::new();

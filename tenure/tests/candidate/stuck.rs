@@ -23,7 +23,7 @@ pub(super) struct Paused {
     drawn: AtomicU64,
 }
 
-/// What the clock shows at first: renewals that are spread need a past.
+/// The clock's first reading: renewals that are spread need a past.
 const BOOTED: Duration = Duration::from_secs(3_600);
 
 impl Paused {
@@ -59,7 +59,7 @@ impl Runtime for Paused {
 struct Hanging {
     store: Memory,
     hangs: Arc<AtomicBool>,
-    /// How many requests it did not answer.
+    /// The number of unanswered requests.
     hung: Arc<AtomicUsize>,
     in_call: usize,
 }

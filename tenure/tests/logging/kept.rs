@@ -45,7 +45,7 @@ impl Kept {
         self.lines().iter().any(|line| line.contains(text))
     }
 
-    /// Whether a request of that kind was answered.
+    /// True if a request of that kind was answered.
     pub(crate) fn is_answered(&self, request: &str) -> bool {
         let fields = format!("message=answered key=\"job\" request=\"{request}\"");
         self.all().iter().any(|entry| entry.text.starts_with(&fields))

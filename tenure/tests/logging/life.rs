@@ -1,4 +1,4 @@
-//! What the log says of a candidate's life.
+//! The log of a candidate's life.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

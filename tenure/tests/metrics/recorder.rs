@@ -59,7 +59,7 @@ impl HistogramFn for Value {
     }
 }
 
-/// What was described and recorded. Clones are the same.
+/// The described and recorded values. Clones are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Kept(Arc<Mutex<Everything>>);
 

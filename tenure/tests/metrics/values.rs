@@ -1,4 +1,4 @@
-//! What the metrics say while candidates lead, wait and lose their store.
+//! The metrics while candidates lead, wait and lose their store.
 
 use std::time::Duration;
 

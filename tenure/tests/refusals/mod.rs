@@ -38,7 +38,7 @@ fn rows(table: &str) -> Vec<[String; 3]> {
     rows
 }
 
-/// What an error says; a program that prints its sources too prints each text once.
+/// The text of an error; a program that prints its sources too prints each text once.
 fn said(given: &str, error: &SettingError) -> String {
     assert!(error.source().is_none(), "{given}: {error}");
     let said = error.to_string();

@@ -126,7 +126,7 @@ async fn one_advance_ends_leases_in_their_order() {
     }
 }
 
-/// When the events of an outage come.
+/// The times of an outage's events.
 fn outage() -> Vec<(Duration, &'static str)> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! What happens at the store itself.
+//! Changes at the store itself.
 
 use tenure::testing::World;
 use tenure::{Config, Role, StepDownReason};

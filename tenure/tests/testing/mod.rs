@@ -1,4 +1,4 @@
-//! What a test does to a world, and what candidates and services make of it.
+//! A test's acts on a world, and what candidates and services make of it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

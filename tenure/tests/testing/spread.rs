@@ -13,7 +13,7 @@ use super::support::soon;
 
 const PROCESSES: usize = 40;
 
-/// When the next renewals are, in tenths of their interval since `began`.
+/// The next renewals' times, in tenths of their interval since `began`.
 async fn tenths(
     renewals: impl Stream<Item = Event>,
     began: Instant,

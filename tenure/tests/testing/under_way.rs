@@ -31,7 +31,7 @@ impl Slow {
         Self { world, process, tenure, leader, follower }
     }
 
-    /// How long ago the lease was renewed at the store.
+    /// The time since the lease was renewed at the store.
     async fn renewed_ago(&self) -> Duration {
         self.follower.incumbent().await.unwrap().expect("a lease").renewed_ago
     }

@@ -1,4 +1,4 @@
-//! How many descriptors sleeps, candidates and their work need; and what happens without any.
+//! The descriptors that sleeps, candidates and their work need; and what happens without any.
 
 use std::fs::File;
 use std::process::{Command, Stdio};

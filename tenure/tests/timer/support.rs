@@ -31,7 +31,7 @@ pub(crate) fn multi_thread() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Where the open descriptors lead to.
+/// The targets of the open descriptors.
 fn descriptors() -> Vec<String> {
     let links = fs::read_dir("/proc/self/fd").unwrap();
     // The descriptor by which they are read is gone by the time that it is looked at.

@@ -138,7 +138,7 @@ async fn metrics_are_grouped_by_class() -> Outcome {
     Ok(())
 }
 
-/// Where requests go: what was done with each, in order.
+/// The target of requests: what was done with each, in order.
 #[derive(Default)]
 struct Router(Vec<String>);
 
@@ -156,7 +156,7 @@ impl Router {
     }
 }
 
-/// As on the page. It runs for as long as the stream does.
+/// The code of the page. It runs for as long as the stream does.
 async fn route(store: Memory, router: &mut Router) -> Outcome {
     let mut leaders = tenure::Elections::new(store).observe("api")?;
     while let Some(seen) = leaders.next().await {

@@ -47,7 +47,7 @@ impl Shop {
     }
 }
 
-/// What all nodes of one run share.
+/// The state that all nodes of one run share.
 #[derive(Default)]
 struct Tickets(Arc<Mutex<Table>>);
 

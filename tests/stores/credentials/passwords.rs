@@ -18,7 +18,7 @@ use crate::stores::{etcd, postgres, redis};
 const FIRST: &str = "correct-horse";
 const SECOND: &str = "battery-horse";
 
-/// How a store finds the user `app` and its password.
+/// A store's source of the user `app` and its password.
 enum Source<'a> {
     File(&'a Files),
     Provider(Answer),
@@ -153,7 +153,7 @@ async fn a_changed_file_is_read_again(server: impl Guarded) {
     leader.stop().await;
 }
 
-/// What the application answers to the next question.
+/// The application's answer to the next question.
 #[derive(Clone)]
 struct Answer(Arc<Mutex<Kind>>);
 

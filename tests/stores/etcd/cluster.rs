@@ -122,7 +122,7 @@ async fn one_leads_though_etcds_leader_is_paused() {
     three.watch.nobody_overlapped();
 }
 
-/// Of three endpoints, one is closed, and one accepts connections and is silent.
+/// One of three endpoints is closed, and one accepts connections and is silent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_changes_from_a_silent_member() {
     let mut cluster = cluster();

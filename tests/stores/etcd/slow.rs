@@ -53,7 +53,7 @@ async fn the_presets_lead_over_long_round_trips() {
     }
 }
 
-/// How many round trips a request takes, measured by a long delay.
+/// The number of round trips of a request, measured by a long delay.
 async fn round_trips(proxy: &Proxy, store: &Etcd, request: Request) -> (Reply, u128) {
     let apart = Duration::from_millis(300);
     proxy.set_requests(Flow::Delay(apart));

@@ -131,7 +131,7 @@ async fn a_snapshot_before_the_take_over_writes_nothing() {
     }
 }
 
-/// Why a take-over has a transaction of its own: this one does not.
+/// The reason for a take-over's own transaction: this one has none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_takeover_inside_the_transaction_reads_the_past() {
     let server = queue();
@@ -205,7 +205,7 @@ async fn a_check_outlasts_a_rollback_to_a_savepoint() {
     }
 }
 
-/// As on a standby, where what is read may be older than the take-over.
+/// A read on a standby may be older than the take-over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_is_neither_taken_over_nor_checked() {
     let server = queue();

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use super::support::{SOON, at, lease, server, soon, unix_micros};
 
 const NAMESPACE: &str = "client-go";
-/// Of both kinds.
+/// The settings of both kinds.
 const LEASE: Duration = Duration::from_secs(3);
 const RENEW_DEADLINE: Duration = Duration::from_secs(2);
 const RETRY_PERIOD: Duration = Duration::from_millis(500);
@@ -90,13 +90,13 @@ struct Pair {
     asking: Asking,
     ours: Ours,
     theirs: ClientGoCandidate,
-    /// How many of theirs were started.
+    /// The number of theirs that were started.
     started: u32,
     /// The leads of theirs that have ended.
     ended: Vec<Lead>,
     /// The runtimes of crashed candidates.
     hanging: Vec<Runtime>,
-    /// How long takeovers took.
+    /// The times of takeovers.
     took: BTreeMap<(Kind, End), Vec<Duration>>,
 }
 
@@ -301,7 +301,7 @@ fn their_leads(events: &[ClientGoEvent], ends: Instant) -> Vec<Lead> {
     events.iter().enumerate().filter(|(_, event)| is_start(event)).map(lead).collect()
 }
 
-/// When a Lease was renewed, less than a minute ago.
+/// The last renewal of a Lease, less than a minute ago.
 fn renewed(lease: &Value) -> Instant {
     const MINUTE: u64 = 60_000_000;
     let boot = now();

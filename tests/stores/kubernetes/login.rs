@@ -13,7 +13,7 @@ use super::support::{falls, server, soon};
 
 /// Tokens last so long, and one is asked for in half of that time.
 const LASTS: u32 = 12;
-/// How long the program takes: longer than a request may.
+/// The time that the program takes: longer than a request may.
 const TAKES: u32 = 3;
 
 /// A kubeconfig whose program notes each of its runs.

@@ -182,7 +182,7 @@ async fn labels_of_others_are_kept() {
     assert_eq!(store.keys().await.unwrap().len(), 1);
 }
 
-/// Where no candidates of client-go's kind are, renewals may follow within a second.
+/// Renewals may follow within a second if there are no candidates of client-go's kind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unshared_leases_show_the_time() {
     let server = server();
@@ -210,7 +210,7 @@ async fn unshared_leases_show_the_time() {
     assert!(seconds.len() <= most, "{seconds:?}");
 }
 
-/// What only waits does not renew the leader's lease in their eyes.
+/// A waiting candidate does not renew the leader's lease in their eyes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_waits_changes_nothing_for_them() {
     let server = server();

@@ -31,7 +31,7 @@ async fn is_refused(store: &impl Store, request: Request) {
     assert!(text.contains("a trigger or a rule on") && text.contains("TN006"), "{text}");
 }
 
-/// What becomes of a row that one candidate gave back, or held, while another takes it.
+/// A row that one candidate gave back, or held, is altered while another takes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_take_over_that_is_not_written_is_not_granted() {
     let server = server();

@@ -51,7 +51,7 @@ async fn a_locked_row_costs_no_other_lead() {
     soon(leaders[7].0.elected()).await.unwrap();
 }
 
-/// As `VACUUM FULL` and `ALTER TABLE` do; no lease can be renewed meanwhile.
+/// The lock of `VACUUM FULL` and `ALTER TABLE`; no lease can be renewed meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_briefly_locked_table_costs_no_lead() {
     let server = server();

@@ -155,7 +155,7 @@ async fn an_acquire_waits_for_no_row_while_it_has_locked_the_past() {
     assert!(matches!(reply, Reply::Not(_)), "{reply:?}");
 }
 
-/// Of two that share a lock on the past, neither could change it.
+/// Neither of two that share a lock on the past could change it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_must_change_the_past_does_not_share_its_lock() {
     let server = server();

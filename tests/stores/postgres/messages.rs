@@ -39,7 +39,7 @@ async fn arrives(tenure: &Tenure, mut send: impl FnMut()) -> Message {
     .await
 }
 
-/// What the function returns for the election of all tests.
+/// The result of the function for the election of all tests.
 fn sends(server: &PostgresServer) -> String {
     server.sql("SELECT tenure.leases_notify_json('job', 'wake up', '{}')").unwrap()
 }
@@ -161,7 +161,7 @@ async fn a_full_queue_costs_the_message_and_not_the_transaction() {
     assert_eq!(server.sql(sends).unwrap(), token.to_string());
 }
 
-/// Whether the lease was given back or not, the transaction of the call leaves candidates alone.
+/// The transaction of the call leaves candidates alone, with the lease given back or not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_transaction_does_not_delay_candidates() {
     let server = server();

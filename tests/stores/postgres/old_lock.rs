@@ -36,7 +36,7 @@ async fn with_lock<T>(
     }
 }
 
-/// What the leader's work tells.
+/// A report of the leader's work.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Begins,

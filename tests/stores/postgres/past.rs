@@ -10,7 +10,7 @@ use super::support::{
     look, release, renew, server, shown,
 };
 
-/// As another server left it.
+/// Makes the past that of another server.
 fn of_another_server(server: &PostgresServer) {
     let sql = "UPDATE tenure.leases_past SET identity = 'another', watched = 4503599627370496";
     server.sql(sql).unwrap();
@@ -37,7 +37,7 @@ async fn the_first_request_over_a_connection_compares_the_server() {
     }
 }
 
-/// As behind a pooler that was not noticed.
+/// A pooler may not have been noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_makes_no_past() {
     let server = server();

@@ -36,7 +36,7 @@ async fn a_pooler_is_named_and_left_unchanged() {
     }
 }
 
-/// How a pooler moves the sessions of a client to another server.
+/// A pooler's way to move the sessions of a client to another server.
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
     /// Repeats all that the client has ever sent, and keeps the answers.

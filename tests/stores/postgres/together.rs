@@ -15,7 +15,7 @@ async fn leads_all(store: &Postgres) -> Vec<(Key, Request)> {
     support::leads_all(store, ELECTIONS).await
 }
 
-/// How many transactions have written the rows.
+/// The number of transactions that have written the rows.
 fn transactions(server: &PostgresServer) -> usize {
     server.sql("SELECT count(DISTINCT xmin::text) FROM tenure.leases").unwrap().parse().unwrap()
 }

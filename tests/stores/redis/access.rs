@@ -11,7 +11,7 @@ use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
 
-/// As `SECURITY.md` has them.
+/// The rights in `SECURITY.md`.
 pub(crate) const RIGHTS: [&str; 13] = [
     "~{tenure}:*",
     "&{tenure}:*",
@@ -37,7 +37,7 @@ pub(crate) fn let_in(server: &RedisServer, rights: &[&str]) {
     assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
 }
 
-/// As that user.
+/// Logs in as that user.
 pub(crate) fn as_app(config: RedisConfig) -> RedisConfig {
     config
         .credentials(Credentials::new("app", Secret::new("correct-horse")))

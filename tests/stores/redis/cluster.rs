@@ -178,7 +178,7 @@ async fn a_moving_slot_is_followed() {
     assert_eq!(granted_after_a_watch(&store, acquire(1, None)).await, token);
 }
 
-/// How many connections the nodes have taken, those of this question included.
+/// The number of connections that the nodes have taken, those of this question included.
 fn connections(cluster: &RedisCluster) -> u64 {
     let of_node = |number: usize| {
         let stats = cluster.node(number).command(&["INFO", "stats"]).unwrap();

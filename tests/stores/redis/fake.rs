@@ -13,9 +13,9 @@ pub(crate) const HELLO: &str = "%1\r\n$5\r\nproto\r\n:3\r\n";
 /// A server in this process. It ends with the test's runtime.
 pub(crate) struct Fake {
     pub(crate) port: u16,
-    /// How many connections it has taken.
+    /// The number of connections taken.
     pub(crate) connections: Arc<AtomicUsize>,
-    /// How many bytes of its answers the network has taken.
+    /// The number of bytes of its answers that the network has taken.
     pub(crate) sent: Arc<AtomicU64>,
 }
 

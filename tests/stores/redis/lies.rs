@@ -96,7 +96,7 @@ over_both_clients! {
         campaigns_on(store(client, port_that_answers(NONSENSE[0]).await), &kinds).await;
     }
 
-    /// As old servers and proxies answer that know RESP2 alone; there is none on this machine.
+    /// The answers of old servers and proxies that know RESP2 alone; there is none on this machine.
     async fn a_server_without_resp3(client: Client) {
         for refusal in [
             "-ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `default`, `correct-horse`, \r\n",

@@ -101,7 +101,7 @@ over_both_clients! {
     }
 }
 
-/// What an operator may do to a running server, and whether the next candidate must watch. Between
+/// An operator's changes to a running server, and whether the next candidate must watch. Between
 /// the change and the way back, a lease is granted that the server knows no more afterwards. As
 /// `docs/stores/redis.md` lists them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

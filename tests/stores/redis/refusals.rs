@@ -25,7 +25,7 @@ async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
     }
 }
 
-/// How many bytes the server has sent to its clients.
+/// The number of bytes that the server has sent to its clients.
 fn sent(server: &RedisServer) -> usize {
     let Raw::BulkString(stats) = server.command(&["INFO", "stats"]).unwrap() else { panic!() };
     let stats = String::from_utf8(stats).unwrap();

@@ -1,4 +1,4 @@
-//! How many commands subscriptions take.
+//! The number of commands that subscribe.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tenure_servers::{RedisServer, Reply as Raw};
 use super::support::{Client, calls, local, server, soon};
 
 const ELECTIONS: usize = 1_200;
-/// Of 512 elections each.
+/// Commands for 512 elections each.
 const COMMANDS: u64 = 3;
 
 fn channels(server: &RedisServer) -> usize {

@@ -72,7 +72,7 @@ pub(crate) fn field(server: &RedisServer, name: &str) -> String {
     }
 }
 
-/// How often the server was sent that command.
+/// The number of calls of that command.
 pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     let Raw::BulkString(stats) = server.command(&["INFO", "commandstats"]).unwrap() else {
         panic!("INFO answers with a text");

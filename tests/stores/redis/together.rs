@@ -67,7 +67,7 @@ over_both_clients! {
         refuses_only_damaged(&server, &store, renewals).await;
     }
 
-    /// That is most of what a grant costs the server.
+    /// An examination is most of a grant's cost at the server.
     async fn a_call_of_acquires_examines_the_server_once(client: Client) {
         let server = server();
         let store = client.at(server.port());

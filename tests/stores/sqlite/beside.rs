@@ -1,4 +1,4 @@
-//! What SQLite keeps beside the file, deleted or moved under a leader.
+//! SQLite's files beside its own, deleted or moved under a leader.
 
 use std::fs;
 use std::path::Path;

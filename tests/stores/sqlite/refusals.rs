@@ -176,7 +176,7 @@ async fn what_a_trigger_skips_is_not_granted() {
     refuses(&store, &[renew(1, token)], skipped).await;
 }
 
-/// As a user without rights, on a file that it may read and not write, and on one that it may not
+/// A user without rights, on a file that it may read and not write, and on one that it may not
 /// make.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]

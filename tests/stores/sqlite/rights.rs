@@ -1,4 +1,4 @@
-//! What other users of the host may do to the files.
+//! The access of other users of the host to the files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +64,7 @@ async fn a_locked_folder_stops_no_new_file() {
     granted(&folder.store(), acquire(1, None)).await;
 }
 
-/// As a process leaves it that was killed while it made the file.
+/// The file of a process that was killed while it made it.
 #[tokio::test]
 async fn a_half_made_file_is_made_again() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What a candidate reports of a store that it can't use: the cause, for as long as that lasts.
+//! A candidate's report of a store that it can't use: the cause, for as long as that lasts.
 //! Connecting is attempted with pauses, and may take longer than a request may, so most requests
 //! are given up before they learn anything.
 
@@ -134,7 +134,7 @@ mod an_expired_certificate_is_named {
     }
 }
 
-/// As OpenSSL's command makes them by the manual of PostgreSQL, whose own clients take both.
+/// OpenSSL's command makes them so by the manual of PostgreSQL, whose own clients take both.
 mod a_certificate_of_another_kind_is_explained {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! How often a server that is away is dialled: as rarely for many elections as for one.
+//! The dials of a server that is away: as rare for many elections as for one.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use crate::stores::support::{Watch, soon};
 
 const ELECTIONS: usize = 8;
 const ROUNDS: usize = 100;
-/// How many leaders resign at once.
+/// The number of leaders that resign at once.
 const AT_ONCE: usize = 3;
 /// The elections whose leaders resign, in order. Some ask more often than others, so that requests
 /// of different ages have the same numbers.

@@ -87,8 +87,8 @@ async fn dropped_looks_cost_no_lead(server: TestServer) {
 }
 story!(dropped_looks_cost_no_lead);
 
-/// How many looks were dropped, and how many there were: a thread that wakes late may find the
-/// answer there.
+/// The number of looks that were dropped, and of all: a thread that wakes late may find the answer
+/// there.
 async fn drop_looks(candidate: &Candidate, lasting: Duration) -> (u32, u32) {
     let (mut dropped, mut looks) = (0, 0);
     let end = tokio::time::Instant::now() + lasting;

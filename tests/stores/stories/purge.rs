@@ -164,7 +164,7 @@ async fn tokens_rise_beside(store: AnyStore, purger: AnyStore) {
     purging.abort();
 }
 
-/// What the purge has read is out of date when it deletes.
+/// The purge's reading is out of date when it deletes.
 async fn tokens_rise_while_records_are_deleted(server: TestServer) {
     let proxy = server.proxy().await;
     proxy.set_requests(Flow::Delay(Duration::from_millis(5)));
@@ -178,7 +178,7 @@ async fn tokens_rise_while_rows_of_a_file_are_deleted() {
     tokens_rise_beside(AnyStore::new(folder.store()), AnyStore::new(folder.store())).await;
 }
 
-/// What a request of the purge takes to the server.
+/// The time of a purge's request to the server.
 const TRIP: Duration = Duration::from_millis(300);
 
 /// A lease that was watched for long enough is renewed between two requests of the purge: before

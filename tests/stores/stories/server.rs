@@ -8,7 +8,7 @@ use tenure_servers::Proxy;
 
 use crate::stores::support::start;
 
-/// What a story can do to a server.
+/// The operations of a story on a server.
 pub(super) trait Server: Send + Sync {
     fn port(&self) -> u16;
 
@@ -27,8 +27,7 @@ pub(super) trait Server: Send + Sync {
     /// Kills the server if it runs, and starts it again without any data.
     fn restart_empty(&mut self);
 
-    /// What the server still has to notify clients of: channels, watches, or connections for that
-    /// alone.
+    /// The remaining subscriptions of clients: channels, watches, or connections for that alone.
     fn subscriptions(&self) -> usize;
 
     /// Damages the record of the election "damaged" by hand: the server can still return it, and no
@@ -36,7 +35,7 @@ pub(super) trait Server: Send + Sync {
     fn damage(&mut self);
 }
 
-/// How a store treats a server without data.
+/// A store's treatment of a server without data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EmptyStore {
     Trusted,
@@ -49,7 +48,7 @@ type Connect = Box<dyn Fn(u16, EmptyStore) -> AnyStore + Send + Sync>;
 pub(super) struct TestServer {
     server: Box<dyn Server>,
     connect: Connect,
-    /// How many connections all elections of one store share.
+    /// The number of connections that all elections of one store share.
     pub(super) connections: u64,
     /// Short leases, for stories that wait for their end.
     pub(super) quick: Config,
@@ -109,7 +108,7 @@ impl TestServer {
         self.store().traits()
     }
 
-    /// Whether the next leader after a restart watches the past for a quarantine though no data was
+    /// True if the next leader after a restart watches the past for a quarantine though no data was
     /// lost.
     pub(super) fn restarts_quarantine(&self) -> bool {
         self.traits().history != HistoryKind::Durable

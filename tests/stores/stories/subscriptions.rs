@@ -1,4 +1,4 @@
-//! What a server has to keep for elections: nothing for those that have ended.
+//! A server's state for elections: nothing for those that have ended.
 
 use std::time::Duration;
 

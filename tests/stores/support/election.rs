@@ -100,7 +100,7 @@ pub(crate) async fn one_leads(pair: [&Candidate; 2], above: Option<Token>) -> Te
     .await
 }
 
-/// Why a candidate has stepped down, each time.
+/// The reason for each step-down of a candidate.
 pub(crate) type Falls = Arc<Mutex<Vec<StepDownReason>>>;
 
 pub(crate) fn falls(candidate: &Candidate) -> Falls {

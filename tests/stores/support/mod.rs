@@ -194,7 +194,7 @@ pub(crate) async fn granted_in_the_end(store: &impl Store, request: Request) -> 
     }
 }
 
-/// Whether nothing is granted before the past was watched.
+/// True if nothing is granted before the past was watched.
 pub(crate) async fn is_unwatched(store: &impl Store, request: Request) -> bool {
     match call(store, request).await.unwrap() {
         Reply::Granted { .. } => false,

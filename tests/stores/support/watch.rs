@@ -1,4 +1,4 @@
-//! Whether two candidates lead at once.
+//! A watch for two candidates that lead at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

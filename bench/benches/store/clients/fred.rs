@@ -10,7 +10,7 @@ use tenure_bench::Outcome;
 
 use crate::client::Client;
 
-/// As the store has it.
+/// The store's timeout.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct RawFred(Fred);

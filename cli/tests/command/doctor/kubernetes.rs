@@ -12,7 +12,7 @@ use super::{Planted, is_found};
 /// A fault at a server that all of them share.
 type Fault = (&'static str, &'static str, fn(&KubeApiServer) -> Planted);
 
-/// As the user of that token, in that namespace.
+/// The user of that token, in that namespace.
 fn of(server: &KubeApiServer, token: &str, namespace: &str) -> Planted {
     by(&server.kubeconfig(token).unwrap().display().to_string(), namespace)
 }
@@ -21,7 +21,7 @@ fn by(kubeconfig: &str, namespace: &str) -> Planted {
     Planted::at(format!("kubernetes:///{namespace}?kubeconfig={kubeconfig}"))
 }
 
-/// As the user who may do everything, by a kubeconfig that was changed so.
+/// The user who may do everything, by a kubeconfig that was changed so.
 fn changed(server: &KubeApiServer, from: &str, to: &str) -> Planted {
     let path = server.kubeconfig(server.admin_token()).unwrap();
     let text = fs::read_to_string(&path).unwrap();

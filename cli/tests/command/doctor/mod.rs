@@ -57,7 +57,7 @@ impl Planted {
     }
 }
 
-/// What the command has found.
+/// The command's status and findings.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) status: i32,
@@ -106,7 +106,7 @@ pub(crate) fn each_is_found(faults: &[Fault]) {
     assert!(wrong.is_empty(), "{} faults were not found:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What comes and goes is looked for again: a file that is deleted at any moment shows itself in
+/// The looks for a fault that comes and goes: a file that is deleted at any moment shows itself in
 /// several ways.
 const LOOKS: u32 = 5;
 

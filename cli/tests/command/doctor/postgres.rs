@@ -37,7 +37,7 @@ fn changed(sql: &[&str]) -> Planted {
     planted.keeps(server)
 }
 
-/// As a user with all rights that a candidate needs, but for what this takes away.
+/// A user with all rights that a candidate needs, but for what this takes away.
 fn as_app(without: &[&str]) -> Planted {
     let (_, server) = used(&[], &["CREATE ROLE app LOGIN"]);
     for sql in [

@@ -30,12 +30,12 @@ pub(crate) struct WhichArguments {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArguments {
-    /// How to print the result
+    /// The format of the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
-/// How to print the result of campaigns.
+/// The output of campaigns.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct CampaignOutputArguments {
     /// Print all figures: each property, fault and condition
@@ -103,7 +103,7 @@ impl JobsArguments {
     }
 }
 
-/// What is shown of one run.
+/// The output of one run.
 #[derive(Debug, Args)]
 pub(crate) struct ShownArguments {
     /// The number of last events to show

@@ -21,8 +21,8 @@ pub(crate) struct AuditArguments {
     /// The logs of all candidates, as written by `tenure::trace`
     #[arg(value_name = "LOG", required_unless_present = "model")]
     logs: Vec<PathBuf>,
-    /// How far the wall clock of every machine is off at most, such as 5ms or 200us; with FILE=,
-    /// that of one log; may be given more than once [default: not known]
+    /// The largest error of every machine's wall clock, such as 5ms or 200us; with FILE=, that of
+    /// one log; may be given more than once [default: not known]
     #[arg(long, value_name = "[FILE=]TIME", value_parser = uncertainty)]
     uncertainty: Vec<(Option<String>, Duration)>,
     /// The drift bound of every clock, in parts per million [default: those in the logs]

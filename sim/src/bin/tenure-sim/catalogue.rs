@@ -1,4 +1,4 @@
-//! What pages say of kinds of faults, conditions and properties is what their catalogues say.
+//! Agreement of pages with the catalogues of kinds of faults, conditions and properties.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -59,7 +59,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) report: Option<&'a Path>,
     /// The plan of that run.
     pub(crate) plan: Option<&'a Path>,
-    /// That plan, made small.
+    /// The plan, made small.
     pub(crate) small: Option<&'a Path>,
 }
 

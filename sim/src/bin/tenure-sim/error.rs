@@ -1,4 +1,4 @@
-//! Why a command has no verdict.
+//! Errors in place of a verdict.
 
 use std::error::Error;
 use std::io;

@@ -9,7 +9,7 @@ use crate::Arguments;
 #[path = "../../../../tests/documents/shell.rs"]
 mod shell;
 
-/// What sentences say instead of a name or a number.
+/// Fills in a placeholder for a name or a number.
 fn filled_in(argument: &str) -> &str {
     match argument {
         "NAME" => "drift",
@@ -18,8 +18,7 @@ fn filled_in(argument: &str) -> &str {
     }
 }
 
-/// What is wrong with a command line, if anything. A sentence may leave out the arguments that are
-/// needed.
+/// The fault of a command line, if any. A sentence may leave out the arguments that are needed.
 fn fault(command: &shell::Command) -> Option<String> {
     let arguments = shell::simulator(&command.text)?;
     let name = std::iter::once("tenure-sim");

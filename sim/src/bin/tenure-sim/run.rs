@@ -318,7 +318,7 @@ fn run_all(
     Ok(lock(finished).clone())
 }
 
-/// How many seeds a soak runs between two looks at what this process holds: some seconds' worth
+/// The seeds that a soak runs between two looks at what this process holds: some seconds' worth
 /// where runs are simulated, one for each thread where they are real.
 fn block(campaign: &Campaign) -> u64 {
     let threads = campaign.jobs as u64;

@@ -147,10 +147,10 @@ pub(crate) struct Visit {
     pub(crate) now: Instant,
     /// The number of the server.
     pub(crate) server: u32,
-    /// Whether it trusts an empty store to have lost nothing.
+    /// True if it trusts an empty store to have lost nothing.
     pub(crate) trust_empty_store: bool,
     pub(crate) session: Session,
-    /// Whether it is the first step over that connection.
+    /// True if it is the first step over that connection.
     pub(crate) first: bool,
     /// The number of the step among all steps of the run, whatever server carries it out.
     pub(crate) number: u64,
@@ -165,7 +165,7 @@ pub(crate) struct Stored {
     pub(crate) ends: Ends,
 }
 
-/// How a lease ends that is neither renewed nor handed back.
+/// The end of a lease neither renewed nor handed back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// The server ends it at that time of its clock.
@@ -186,8 +186,8 @@ impl Stored {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served<R> {
     pub(crate) reply: R,
-    /// Whether candidates get a hint that the lease is vacant.
+    /// True if candidates get a hint that the lease is vacant.
     pub(crate) hints: bool,
-    /// Whether a new tenure has begun.
+    /// True if a new tenure has begun.
     pub(crate) granted: bool,
 }

@@ -1,4 +1,4 @@
-//! What is under way.
+//! Pending events.
 
 use super::algorithm::{Algorithm, Session};
 use super::server::Request;

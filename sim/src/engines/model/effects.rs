@@ -11,14 +11,14 @@ use crate::plan::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, Wh
 pub(super) struct OfNode {
     is_up: bool,
     runs: bool,
-    /// Whether its boot clock and its monotonic clock are running.
+    /// True for each clock that runs: boot, then monotonic.
     clocks_run: [bool; 2],
     boot: Instant,
     connection: u32,
 }
 
 impl OfNode {
-    /// Whether that fault has caused the difference between this state and `after`.
+    /// True if that fault has caused the difference between this state and `after`.
     pub(super) fn differs(&self, after: &Self, by: What) -> bool {
         let is_paused = self.runs && !after.runs;
         match by {
@@ -46,7 +46,7 @@ pub(super) struct OfStore {
 }
 
 impl OfStore {
-    /// Whether that fault has caused the difference between this state and `after`.
+    /// True if that fault has caused the difference between this state and `after`.
     pub(super) fn differs(&self, after: &Self, by: StoreFault) -> bool {
         match by {
             StoreFault::StoreCrash | StoreFault::Failover { .. } => self.number != after.number,

@@ -152,7 +152,7 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// Whether such a fault of a node's process is under way.
+    /// True if such a fault of a node's process is under way.
     fn has(&self, node: usize, fault: ProcessFault) -> bool {
         let is_it = |what| matches!(what, What::Process { fault: other, .. } if other == fault);
         self.schedule.at(Some(node)).any(is_it)

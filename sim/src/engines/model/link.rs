@@ -42,7 +42,7 @@ pub(super) struct Passage {
     pub(super) arrives: Option<SimTime>,
     /// The arrival of its duplicate, if there is one.
     pub(super) again: Option<SimTime>,
-    /// Whether it waits until the hold ends.
+    /// True if it waits until the hold ends.
     pub(super) held: bool,
     pub(super) fates: [Option<Fate>; 2],
     /// The kinds of faults that have changed its fate.
@@ -76,7 +76,7 @@ impl Link {
         }
     }
 
-    /// Whether a fault of that kind is under way.
+    /// True if a fault of that kind is under way.
     fn has(&self, is_it: impl Fn(&LinkFault) -> bool) -> bool {
         self.faults.iter().any(|what| matches!(what, What::Link { fault, .. } if is_it(fault)))
     }

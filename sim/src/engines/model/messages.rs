@@ -156,7 +156,7 @@ impl<A: Algorithm> World<'_, A> {
         self.deliver(&passage, session, || Due::Answer { session, id, reply });
     }
 
-    /// Whether the connection is closed: no process reads from it.
+    /// True if the connection is closed: no process reads from it.
     fn is_over(&self, session: Session) -> bool {
         let node = &self.nodes[session.node];
         node.link.connection != session.connection || !node.is_up

@@ -22,13 +22,13 @@ pub(super) struct Node<A: Algorithm> {
     pub(super) boot: Clock,
     pub(super) monotonic: Clock,
     pub(super) work: Option<Work>,
-    /// Whether the process exists, and whether a fault keeps it from running.
+    /// True if the process exists, and if a fault keeps it from running.
     pub(super) is_up: bool,
     pub(super) is_halted: bool,
-    /// Whether the machine was suspended, which its clocks show, and the process has not noticed
+    /// True if the machine was suspended, which its clocks show, and the process has not noticed
     /// yet.
     pub(super) was_suspended: bool,
-    /// Whether its candidate has more outputs.
+    /// True if its candidate has more outputs.
     pub(super) has_outputs: bool,
     /// The inputs that the process reads when it resumes.
     pub(super) inbox: Vec<Input<A::Id, A::Reply>>,

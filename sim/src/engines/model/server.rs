@@ -21,7 +21,7 @@ pub(super) struct Server<A: Algorithm> {
     drift_ppm: i64,
     /// Its earlier data, for rollbacks.
     past: Vec<(SimTime, A::Store)>,
-    /// Whether a fault keeps it from running, and whether its machine does not even report that.
+    /// True if a fault keeps it from running, and if its machine does not even report that.
     pub(super) is_down: bool,
     pub(super) is_silent: bool,
     pub(super) is_stalled: bool,
@@ -84,7 +84,7 @@ impl<A: Algorithm> Server<A> {
         self.kept
     }
 
-    /// Whether that is the first step over the connection.
+    /// True if that is the first step over the connection.
     pub(super) fn is_first(&mut self, session: Session) -> bool {
         self.served.insert(session.node, session.connection) != Some(session.connection)
     }

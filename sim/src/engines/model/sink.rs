@@ -29,7 +29,7 @@ pub(crate) fn step(fence: u64, token: u64, reads_first: bool) -> Step {
 }
 
 impl Step {
-    /// Whether a resource with that token accepts it. If so, the resource has the leader's token
+    /// True if a resource with that token accepts it. If so, the resource has the leader's token
     /// from now on.
     pub(crate) fn is_accepted(self, fence: u64, token: u64) -> bool {
         match self {

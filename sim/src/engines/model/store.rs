@@ -29,9 +29,9 @@ pub struct Lease {
     pub token: Token,
     /// Its holder, and the request that last won or extended it.
     pub mark: Mark,
-    /// How long another candidate has to watch the mark before it may take the lease.
+    /// The time that another candidate watches the mark before it may take the lease.
     pub ttl: Duration,
-    /// Whether it was handed back.
+    /// True if it was handed back.
     pub released: bool,
 }
 

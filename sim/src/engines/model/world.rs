@@ -37,7 +37,7 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) without: Option<FaultKind>,
     /// The sink to which leaders write.
     pub(super) sink: &'a mut dyn Sink,
-    /// Whether a fault will need the store's earlier data.
+    /// True if a fault will need the store's earlier data.
     pub(super) remembers: bool,
     /// The number of steps of all servers.
     pub(super) steps: u64,

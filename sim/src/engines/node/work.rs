@@ -14,9 +14,9 @@ use crate::plan::SimTime;
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 
-/// What the leaders on processes of that kind write to.
+/// The resource of leaders on processes of that kind.
 pub(crate) trait Resource<P>: Send + Sync + 'static {
-    /// What a tenure's work keeps from one write to the next.
+    /// The state that a tenure's work keeps between writes.
     type Connection: Default + Send;
 
     /// Writes once, for the leader of an election on a process: its tenure was just checked to be
@@ -95,7 +95,7 @@ struct UnderWay<'a, P: NodeProcess> {
     process: &'a P,
     election: usize,
     tenure: &'a Tenure,
-    /// When the poll began in which it ended by itself.
+    /// The start of the poll in which it ended by itself.
     polled: Option<SimTime>,
 }
 

@@ -37,7 +37,7 @@ struct Member {
     leads: Option<u64>,
 }
 
-/// How many processes there are.
+/// The number of processes.
 pub(super) const PROCESSES: u32 = 2;
 
 impl Processes {

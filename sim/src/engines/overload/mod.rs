@@ -31,10 +31,10 @@ use runtime::Clock;
 
 pub use plan::{Kind, Phase, Plan};
 
-/// How a run was judged.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// How often each property was compared with an event: never means that the run says nothing
+    /// Each property's number of comparisons with events: zero means that the run says nothing
     /// about it.
     pub compared: Vec<(PropertyName, u64)>,
     /// The first violation of each property.
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub hash: Digest,
     /// The number of events.
     pub events: usize,
-    /// How often a candidate handed over to the one that was meant.
+    /// The number of handovers to the candidate that was meant.
     pub handed_over: usize,
     /// The most leaders at one time.
     pub leaders: usize,
@@ -59,7 +59,7 @@ impl Outcome {
     }
 }
 
-/// Why a run did not complete.
+/// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverloadError {
@@ -80,7 +80,7 @@ pub enum OverloadError {
     Lagged {
         /// The candidate.
         who: Who,
-        /// When.
+        /// The time.
         at: SimTime,
     },
 }

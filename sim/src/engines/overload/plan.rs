@@ -1,5 +1,4 @@
-//! What a run of the overload engine is made of: how many elections, and what the store can do
-//! when.
+//! The parts of a run of the overload engine: its elections, and the store's rate over time.
 
 use std::time::Duration;
 
@@ -14,24 +13,24 @@ use crate::plan::{RequestKind, SimTime};
 pub struct Plan {
     /// The seed of holder ids and of the moments at which candidates join.
     pub seed: u64,
-    /// How many elections the first process takes part in.
+    /// The number of elections of the first process.
     pub elections: u32,
     /// In how many of them the second process is a candidate too.
     pub standbys: u32,
-    /// How many leaders of elections with two candidates are asked to resign, two intervals before
-    /// the end.
+    /// The number of leaders asked to resign, of elections with two candidates, two intervals
+    /// before the end.
     pub resignations: u32,
-    /// How many leaders of elections with two candidates hand over to the other one: each while the
-    /// store is too slow for renewals on time, and two intervals before the end.
+    /// The number of leaders that hand over to the other of two candidates: each while the store is
+    /// too slow for renewals on time, and two intervals before the end.
     pub handovers: u32,
-    /// How many elections the store does not answer any more from the middle of the first healthy
-    /// phase on, as if their records were locked.
+    /// The number of elections that the store stops answering in the middle of the first healthy
+    /// phase, as if their records were locked.
     pub stuck: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
-    /// How many renewals, how many looks, or how many acquires one call takes.
+    /// The number of renewals, looks, or acquires that one call takes.
     pub in_call: u32,
-    /// How much more an acquire costs the store than a renewal.
+    /// The cost of an acquire to the store, in renewals.
     pub acquire_costs: u32,
     /// The parts of the run, one after the other.
     pub phases: Vec<Phase>,
@@ -40,17 +39,17 @@ pub struct Plan {
 /// A part of a run in which the store has one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Phase {
-    /// What the store can do.
+    /// The store's capacity.
     pub kind: Kind,
     /// Its beginning.
     pub from: SimTime,
     /// Its end.
     pub until: SimTime,
-    /// How long the store takes for one renewal in a call of its own; `None` if it does not run.
+    /// The store's time for one renewal in a call of its own; `None` if it does not run.
     pub service: Option<Duration>,
 }
 
-/// What the store can do in a phase, compared with what all elections need if all have a leader.
+/// The store's capacity in a phase, compared with what all elections need if all have a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -120,22 +119,22 @@ impl Plan {
         Config::normal()
     }
 
-    /// When the run ends.
+    /// The run's end.
     pub fn end(&self) -> SimTime {
         self.phases.last().map_or(SimTime::START, |phase| phase.until)
     }
 
-    /// When some leaders are asked to resign.
+    /// The time of the requests to resign.
     pub fn resigns_at(&self) -> SimTime {
         self.end() - self.config().renew_interval() * 2
     }
 
-    /// When some leaders hand over while the store is too slow for renewals on time.
+    /// The time of handovers while the store is too slow for renewals on time.
     pub fn hands_over_at(&self) -> SimTime {
         self.middle_of_first(Kind::Half)
     }
 
-    /// When the store stops answering some elections.
+    /// The time the store stops answering some elections.
     pub fn sticks_at(&self) -> SimTime {
         self.middle_of_first(Kind::Healthy)
     }
@@ -145,7 +144,7 @@ impl Plan {
         first.map_or(self.end(), |phase| phase.from + phase.until.since(phase.from) / 2)
     }
 
-    /// Whether the store stops answering that election.
+    /// True if the store stops answering that election.
     pub fn is_stuck(&self, election: usize) -> bool {
         let apart = self.elections.checked_div(self.stuck);
         apart.is_some_and(|apart| election % (apart as usize) == 1)
@@ -161,7 +160,7 @@ impl Plan {
         self.elections / self.standbys.max(1)
     }
 
-    /// When the store has done its work on a call of so many such requests, which it begins at that
+    /// The end of the store's work on a call of so many such requests, which it begins at that
     /// time.
     pub fn call_done(&self, begin: SimTime, asks: RequestKind, requests: u32) -> SimTime {
         let each = match asks {
@@ -186,7 +185,7 @@ impl Plan {
         SimTime::NEVER
     }
 
-    /// How many renewals, each in a call of its own, the store can carry out between these times.
+    /// The most renewals, each in a call of its own, that the store completes between these times.
     pub fn capacity(&self, from: SimTime, until: SimTime) -> u64 {
         let of = |phase: &Phase| {
             let lasts = phase.until.min(until).since(phase.from.max(from));

@@ -40,7 +40,7 @@ pub(super) struct Server {
 
 #[derive(Default)]
 struct State {
-    /// When the calls that were sent so far are done.
+    /// The end of the calls that were sent so far.
     free_at: SimTime,
     past: Option<Past>,
     /// The number of calls so far.

@@ -27,13 +27,13 @@ use crate::plan::{FaultKind, Plan, PlanError};
 const BYTES: u64 = 32 * 1024 * 1024;
 /// A file system in memory has no smaller parts.
 const PAGE: u64 = 4_096;
-/// How often what has become free is filled.
+/// The interval at which freed space is filled.
 const FILLED_EVERY: Duration = Duration::from_millis(1);
 /// The name of the file that fills it.
 const FILLER: &str = "filler";
 /// Set for the program that is started again.
 const STARTED_AGAIN: &str = "TENURE_SIM_MOUNTS";
-/// What `unshare` is asked for: as root, and as any other user.
+/// The arguments of `unshare`: as root, and as any other user.
 const NAMESPACES: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
 
 /// A file system, until it is dropped.
@@ -76,7 +76,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether it is kept full.
+    /// True if it is kept full.
     pub(super) const fn is_full(&self) -> bool {
         self.filling.is_some()
     }

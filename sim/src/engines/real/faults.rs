@@ -120,7 +120,7 @@ impl Run<'_> {
         self.schedule.at(None).filter(|what| *what == fault).count()
     }
 
-    /// Whether a crash keeps the server down.
+    /// True if a crash keeps the server down.
     fn is_down(&self) -> bool {
         self.schedule.at(None).any(What::is_a_store_crash)
     }

@@ -37,7 +37,7 @@ impl Link {
         Ok(Self { entrance, proxies, silent: Vec::new(), faults: Vec::new() })
     }
 
-    /// Where the node finds the store.
+    /// The store's place for the node.
     pub(super) fn place(&self) -> Place {
         match &self.entrance {
             Entrance::Gates(gates) => {
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// How many connections the node has made.
+    /// The number of connections the node has made.
     pub(super) fn connections(&self) -> u64 {
         self.proxies.iter().map(Proxy::connections).sum()
     }
@@ -136,7 +136,7 @@ impl Link {
         had
     }
 
-    /// Of the faults that slow data down, one is in force.
+    /// The slowdown in force: the strongest one.
     fn slowest(&self) -> Option<Slows> {
         self.faults.iter().filter_map(|fault| slows(fault.what)).max()
     }
@@ -152,7 +152,7 @@ impl Link {
     }
 }
 
-/// How a fault slows data down: the slower, the larger.
+/// A slowdown of data: the slower, the larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Slows {
     ToBytesASecond(Reverse<NonZeroU32>),

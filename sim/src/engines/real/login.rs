@@ -1,4 +1,4 @@
-//! How candidates log in to servers that have passwords.
+//! Candidates' login to servers that have passwords.
 
 /// The user. The engine itself uses another one.
 pub(super) const USER: &str = "candidate";

@@ -17,12 +17,12 @@ pub(super) struct Machine {
     brief: Brief,
     subject: Option<Subject>,
     told: UnboundedSender<Message>,
-    /// Whether the process has sent a request: it has opened by then what it can't start without.
+    /// True if the process has sent a request: it has opened by then what it can't start without.
     has_asked: bool,
     /// The faults that leave it no descriptors: when each began, and how many connections had been
     /// made before. `None` for one that began while it was starting.
     without_descriptors: Vec<Option<(SimTime, u64)>>,
-    /// When a request failed last.
+    /// The last failure of a request.
     pub(super) failed: SimTime,
     /// The times at which it was paused, and until when.
     paused: Vec<(SimTime, SimTime)>,
@@ -56,7 +56,7 @@ impl Machine {
         self.brief.who
     }
 
-    /// Whether a process of that life runs.
+    /// True if a process of that life runs.
     pub(super) fn runs(&self, who: Who) -> bool {
         self.subject.is_some() && self.brief.who == who
     }
@@ -133,7 +133,7 @@ impl Machine {
         was_missed
     }
 
-    /// Whether a pause explains that the process did not run for that time.
+    /// True if a pause explains that the process did not run for that time.
     pub(super) fn was_paused(&self, from: SimTime, until: SimTime) -> bool {
         self.paused.iter().any(|(began, ended)| *began <= until && from <= *ended)
     }
@@ -161,7 +161,7 @@ impl Machine {
         Ok(Some(self.brief.who))
     }
 
-    /// Whether a request that was sent at such a time has no answer.
+    /// True if a request that was sent at such a time has no answer.
     pub(super) fn waits_since(&self, sent: impl Fn(SimTime) -> bool) -> bool {
         self.unanswered.iter().any(|(_, at)| sent(*at))
     }

@@ -57,7 +57,7 @@ use crate::trace::{Entry, Who};
 /// step of the way.
 pub const TICK: Duration = Duration::from_millis(25);
 
-/// What a run is told by its processes and its server.
+/// A message to a run from its processes or its server.
 #[derive(Debug)]
 enum Message {
     Report {

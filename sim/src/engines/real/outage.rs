@@ -6,7 +6,7 @@ use crate::plan::Strike;
 
 #[derive(Debug, Default)]
 pub(super) struct Outage {
-    /// Whether a crash that keeps the server down loses its data.
+    /// True if a crash that keeps the server down loses its data.
     pub(super) loses: bool,
     /// The crashes that have kept it down, and do so no longer: others still do.
     ended: Vec<Strike>,

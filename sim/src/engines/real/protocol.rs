@@ -1,4 +1,4 @@
-//! What the engine and a candidate's process tell each other, a line of JSON each, over the
+//! The messages between the engine and a candidate's process, a line of JSON each, over the
 //! process's standard input and output.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::target::Target;
 use crate::plan::{FaultKind, NodePlan, PlanError, Point, RequestKind, Settings, SimTime, Work};
 use crate::trace::{Entry, Who};
 
-/// Where a process finds a store, or a resource.
+/// The place of a store, or of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Place {
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// What a process needs to know to use the store's servers, besides its password.
+/// A process's access to the store's servers, besides its password.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Access {
@@ -59,12 +59,12 @@ pub(super) struct Access {
 pub(super) struct Brief {
     pub(super) who: Who,
     pub(super) target: Target,
-    /// Where the process finds the store.
+    /// The place of the store.
     pub(super) store: Place,
     pub(super) access: Access,
-    /// Where it finds the resource that leaders write to.
+    /// The place of the resource that leaders write to.
     pub(super) resource: Place,
-    /// When the run began, by the boot clock of the machine, in nanoseconds.
+    /// The start of the run, by the boot clock of the machine, in nanoseconds.
     pub(super) began: u64,
     pub(super) node: NodePlan,
     pub(super) settings: Settings,

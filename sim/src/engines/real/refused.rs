@@ -51,7 +51,7 @@ fn why(target: Target, fault: &Fault) -> Option<&'static str> {
     })
 }
 
-/// Why a fault of a kind that can be carried out goes beyond what can.
+/// The limit that a fault of a supported kind exceeds.
 fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
     match fault.what {
         What::Store(StoreFault::Failover { clock_ahead_ms, .. }) if clock_ahead_ms != 0 => {

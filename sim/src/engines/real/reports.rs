@@ -1,4 +1,4 @@
-//! What processes and the server report during a run, and everything that happened, at its end.
+//! Reports of processes and the server during a run, and everything that happened, at its end.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const END_WITHIN: Duration = Duration::from_secs(20);
 pub(super) struct Happened {
     pub(super) entries: Vec<Entry>,
     pub(super) end: SimTime,
-    /// Whether steps of the store are missing, because their outcomes can't be told.
+    /// True if steps of the store are missing, because their outcomes can't be told.
     pub(super) has_gaps: bool,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Run<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) lives: BTreeMap<Who, Life>,
     pub(super) outage: Outage,
-    /// Whether the recovery phase is due, and waits for the server.
+    /// True if the recovery phase is due, and waits for the server.
     pub(super) is_calm_due: bool,
     /// Faults of that kind are ordered, but not carried out.
     without: Option<FaultKind>,
@@ -44,15 +44,15 @@ pub(super) struct Run<'a> {
     pub(super) drift_ppm: u32,
 }
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Life {
     /// The token under which it leads, and the last time at which it is known to.
     pub(super) leads: Option<(u64, SimTime)>,
-    /// Whether it was asked to give that lead up, or has stepped down.
+    /// True if it was asked to give that lead up, or has stepped down.
     pub(super) gives_up: bool,
     pub(super) killed_at: Option<SimTime>,
-    /// Whether the engine has killed it, or has let it end.
+    /// True if the engine has killed it, or has let it end.
     pub(super) may_end: bool,
     pub(super) has_ended: bool,
 }

@@ -90,7 +90,7 @@ impl Subject {
         let _ = self.worker.resume();
     }
 
-    /// Whether the process may open files and connections. Without effect on one that has ended.
+    /// Lets the process open files and connections, or not. Without effect on one that has ended.
     pub(super) fn has_descriptors(&self, some: bool) {
         let _ = self.worker.may_open(some);
     }

@@ -38,7 +38,7 @@ pub enum Target {
     Sqlite,
 }
 
-/// What these processes do not do, or can't show: they neither look for the leader nor wait for a
+/// Properties that these processes can't show: they neither look for the leader nor wait for a
 /// cancellation token, a lead is known up to the last answer before a request to resign, not up to
 /// the request, and nothing is reported of a driver.
 const OF_PROCESSES: &[PropertyName] = &[
@@ -117,7 +117,7 @@ impl Target {
         if matches!(self, Self::EtcdCluster) { TOGETHER_MS } else { ALONE_MS }
     }
 
-    /// What faults may strike there.
+    /// The targets of faults there.
     pub const fn backend(self) -> Backend {
         let (granularity_ms, shows) = match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {

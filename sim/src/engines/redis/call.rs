@@ -1,4 +1,4 @@
-//! What a command is given, and what it gives back.
+//! The inputs of a command, and its results.
 
 use bytes::Bytes;
 
@@ -45,7 +45,7 @@ pub(super) fn refuse_without_memory(server: &Server) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a client's word is this one, in any case.
+/// True if a client's word is this one, in any case.
 pub(super) fn is(word: &[u8], name: &str) -> bool {
     word.eq_ignore_ascii_case(name.as_bytes())
 }

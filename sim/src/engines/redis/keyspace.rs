@@ -58,7 +58,7 @@ impl Keyspace {
         self.0.insert(key, Value::Text(text));
     }
 
-    /// Whether the key existed.
+    /// True if the key existed.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         self.0.remove(key).is_some()
     }
@@ -85,7 +85,7 @@ impl Hash {
         self.0.iter().find(|(name, _)| name == field).map(|(_, value)| value)
     }
 
-    /// Whether the field is new.
+    /// True if the field is new.
     pub(super) fn set(&mut self, field: Bytes, value: Bytes) -> bool {
         if let Some((_, old)) = self.0.iter_mut().find(|(name, _)| *name == field) {
             *old = value;
@@ -95,7 +95,7 @@ impl Hash {
         true
     }
 
-    /// Whether the field existed.
+    /// True if the field existed.
     pub(super) fn remove(&mut self, field: &[u8]) -> bool {
         let before = self.0.len();
         self.0.retain(|(name, _)| name != field);

@@ -46,11 +46,11 @@ pub use reply::Reply;
 pub struct Settings {
     /// Derives the run id and the replication id. Two servers of one world need different seeds.
     pub seed: u64,
-    /// Whether the server takes writes.
+    /// The server's role.
     pub role: Role,
     /// The answer of INFO and CONFIG GET. Nothing is ever evicted.
     pub maxmemory_policy: String,
-    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that
+    /// True if as much memory is used as `maxmemory` allows: a master then refuses commands that
     /// may need more memory.
     pub full: bool,
     /// The fields that INFO leaves out, or shows with another value, as those of some servers that
@@ -156,7 +156,7 @@ impl Redis {
         self.server.borrow_mut().stall(on);
     }
 
-    /// Whether a command has arrived while the server was stalled, and still waits.
+    /// True if a command has arrived while the server was stalled, and still waits.
     pub fn has_waiting_input(&self) -> bool {
         self.server.borrow().has_waiting_input
     }

@@ -17,7 +17,7 @@ pub(super) struct Server {
     pub(super) replication_id: String,
     pub(super) started_at: u64,
     pub(super) stalled: bool,
-    /// Whether input has arrived during the stall.
+    /// True if input has arrived during the stall.
     pub(super) has_waiting_input: bool,
     clock: Box<dyn Fn() -> u64>,
     /// Ordered, so that messages go out in the same order in each run.

@@ -52,7 +52,7 @@ impl Journal {
         lock(&self.events).push((of, event));
     }
 
-    /// Whether that node has reported in this tick that it was elected.
+    /// True if that node has reported in this tick that it was elected.
     pub(super) fn has_elected(&self, election: usize, node: usize) -> bool {
         lock(&self.events).iter().any(|(of, event)| {
             of.is_of(election) && matches!(event, Event::Elected { who, .. } if who.node == node)

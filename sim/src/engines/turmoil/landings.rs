@@ -28,8 +28,8 @@ impl Landings {
         Self { journal, in_flight: Mutex::default() }
     }
 
-    /// That node's process sends a request, whose effect happens so much later. Completes with what
-    /// the effect returns.
+    /// Sends a request of that node's process, whose effect happens so much later. Completes with
+    /// what the effect returns.
     ///
     /// The request is [handed over](Node::sends) in the first poll. It lands, even if nothing polls
     /// again.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Metadata, Subscriber, dispatcher};
 
-/// Of so many calls one panics. A prime: calls of one kind follow each other in a pattern.
+/// One of so many calls panics. A prime: calls of one kind follow each other in a pattern.
 const EVERY: u64 = 7;
 
 /// The log of a process.

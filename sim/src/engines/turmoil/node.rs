@@ -35,7 +35,7 @@ pub(super) struct Node {
     life: AtomicU32,
     alive: AtomicBool,
     frozen: AtomicBool,
-    /// How long the machine was suspended so far, in milliseconds.
+    /// The machine's time in suspension so far, in milliseconds.
     slept_ms: AtomicU64,
     /// The active pauses.
     pauses: Mutex<Vec<FaultKind>>,
@@ -43,7 +43,7 @@ pub(super) struct Node {
     sleepers: Mutex<Vec<Waker>>,
     /// The requests that its process is about to send: a pause has stopped it right before that.
     unsent: Mutex<Vec<Request>>,
-    /// Whether the driver's task is starved.
+    /// True if the driver's task is starved.
     starving: AtomicBool,
     /// The waker of the driver's task, if it was polled while starved.
     driver: Mutex<Option<Waker>>,
@@ -152,7 +152,7 @@ impl Node {
         self.forget_unsent();
     }
 
-    /// What its process was about to send is never sent.
+    /// Drops what its process was about to send.
     pub(super) fn forget_unsent(&self) {
         let unsent = std::mem::take(&mut *lock(&self.unsent));
         drop(unsent);
@@ -223,7 +223,7 @@ impl Node {
         !lock(&self.pauses).is_empty()
     }
 
-    /// Whether its process does nothing until a pause, or the wait for a fault, is over.
+    /// True if its process does nothing until a pause, or the wait for a fault, is over.
     pub(super) fn is_frozen(&self) -> bool {
         self.frozen.load(Ordering::Relaxed)
     }

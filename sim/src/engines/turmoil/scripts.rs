@@ -67,7 +67,7 @@ impl Scripts {
 }
 
 impl Script {
-    /// How many arguments it takes for each request.
+    /// The number of arguments for each request.
     const fn words(self) -> usize {
         match self {
             Self::Acquire => 12,

@@ -16,7 +16,7 @@ use crate::trace::Event;
 pub(super) struct Sinks {
     /// The duration of a write, in whole ticks.
     write_takes: Duration,
-    /// Whether leaders read before they have taken over.
+    /// True if leaders read before they have taken over.
     reads_first: bool,
     journal: Arc<Journal>,
     landings: Arc<Landings>,

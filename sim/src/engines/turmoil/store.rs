@@ -54,7 +54,7 @@ struct State {
     asked: Cell<Option<u32>>,
     /// The number of its processes that have ended.
     gone: Cell<u32>,
-    /// Whether it is silent until a fault that begins at a grant is carried out.
+    /// True if it is silent until a fault that begins at a grant is carried out.
     waits: Cell<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Store {
         }
     }
 
-    /// Whether any election has a record.
+    /// True if any election has a record.
     pub(super) fn has_a_record(&self) -> bool {
         let exists = |election| {
             let record = format!("{RECORD}{}", key(election));
@@ -128,12 +128,12 @@ impl Store {
         self.clock.read(at) != before
     }
 
-    /// Whether its clock has counted more or less than true time.
+    /// True if its clock has counted more or less than true time.
     pub(super) fn has_drifted(&self, at: SimTime) -> bool {
         self.clock.has_drifted(at)
     }
 
-    /// Whether it has waited at a grant, and need not wait any longer.
+    /// True if it has waited at a grant, and need not wait any longer.
     pub(super) fn take_wait(&self) -> bool {
         self.state.waits.take()
     }

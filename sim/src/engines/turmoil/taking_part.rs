@@ -28,13 +28,13 @@ pub(super) struct TakingPart {
     hands_over: mpsc::UnboundedSender<String>,
     /// Tasks that hold the candidate while they wait for it.
     waiting: Vec<JoinHandle<()>>,
-    /// Whether the engine has asked it to resign, or to leave.
+    /// The engine's requests to the candidate.
     asked: Rc<Asked>,
     /// Completes when the candidate's last event has been recorded.
     stopped: oneshot::Receiver<()>,
 }
 
-/// What the engine has asked a candidate for. A service may resign without being asked.
+/// The engine's requests to a candidate. A service may resign without being asked.
 #[derive(Default)]
 struct Asked {
     resigning: Cell<bool>,
@@ -175,7 +175,7 @@ async fn report(
     let _ = has_stopped.send(());
 }
 
-/// Whether it succeeds is left open: the one that is meant may be down, or away.
+/// Tries each handover: the one that is meant may be down, or away.
 async fn handing_over(
     candidate: Candidate,
     asked: Rc<Asked>,

@@ -150,7 +150,7 @@ impl Scenario {
     }
 }
 
-/// That number of nodes with the default settings of that TTL, and timers that fire at different
+/// A plan of so many nodes with the default settings of that TTL, and timers that fire at different
 /// times.
 ///
 /// Leaders write every tenth of a second, and end at once when their tenure does: a handover

@@ -40,7 +40,7 @@ pub struct Control {
     pub must_break: &'static [PropertyName],
     /// Further properties that may be violated: other aspects of the same promise.
     pub may_break: &'static [PropertyName],
-    /// What happens to a healthy cluster.
+    /// Adds faults to a healthy cluster.
     pub faults: fn(&mut Stage),
 }
 
@@ -69,7 +69,7 @@ impl Control {
         stage.plan
     }
 
-    /// Whether a property may be violated in its runs.
+    /// True if a property may be violated in its runs.
     pub fn expects(&self, property: PropertyName) -> bool {
         self.must_break.contains(&property) || self.may_break.contains(&property)
     }

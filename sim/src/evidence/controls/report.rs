@@ -40,7 +40,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Whether a control gave the expected result.
+/// The verdict on a control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Verdict {
@@ -83,7 +83,7 @@ impl Report {
         }
     }
 
-    /// Whether the control gave the expected result.
+    /// True if the control gave the expected result.
     pub fn is_ok(&self) -> bool {
         self.verdict == Verdict::Ok
     }

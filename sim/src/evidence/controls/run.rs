@@ -7,7 +7,7 @@ use crate::judge::{Judging, Which};
 use crate::plan::{Assumption, PlanError};
 use crate::search::pool;
 
-/// Why a control could not be carried out.
+/// An error that stops a control.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {

@@ -15,7 +15,7 @@ pub struct Diff {
     text: String,
 }
 
-/// Why a diff can't be applied.
+/// An error in a diff.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiffError {

@@ -69,7 +69,7 @@ impl Plant {
         &self.name
     }
 
-    /// Whether it can share a build with others.
+    /// True if it can share a build with others.
     pub fn is_joinable(&self) -> bool {
         self.is_joinable
     }
@@ -187,7 +187,7 @@ mod tests {
 
     const SOUND: &str = r#"
 impl<'a> One<'a> {
-    /// What a `fn text() {}` in a comment or a string is: none.
+    /// A `fn text() {}` in a comment or a string is none:
     pub fn one(&self, f: impl Fn()) -> &'a str { let text = "fn no() { '{' }"; f(); text }
     async fn two() {}
 }

@@ -69,7 +69,7 @@ pub enum Shows {
     Servers(OnServers),
 }
 
-/// Where a mutant shows if processes and a store's servers are real.
+/// A real store and kinds of faults with which a mutant shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnServers {
     /// The store.
@@ -78,7 +78,7 @@ pub struct OnServers {
     pub faults: &'static str,
 }
 
-/// What is needed to catch a mutant in one arena.
+/// The means to catch a mutant in one arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chase {
     /// The store, if it is a real one.
@@ -86,7 +86,7 @@ pub struct Chase {
     /// The kinds of faults to try, separated by commas; all kinds if the text is empty. Plans for
     /// an audit are drawn from the kinds that it permits.
     pub faults: &'static str,
-    /// What must catch it.
+    /// The guards that must catch it.
     pub guards: &'static [&'static str],
 }
 
@@ -142,14 +142,13 @@ impl Arena {
         }
     }
 
-    /// Whether mutants are tried there if only that engine is named. Real servers are tried only if
+    /// True if mutants are tried there if only that engine is named. Real servers are tried only if
     /// they are named: runs there take long, and need the servers.
     pub fn is_wanted(self, only: Option<Self>) -> bool {
         only.map_or(self != Self::Real, |only| self == only)
     }
 
-    /// How many runs to carry out at once if so many threads were asked for. A real run mostly
-    /// waits.
+    /// The number of runs at once, for that number of threads. A real run mostly waits.
     const fn jobs(self, threads: usize) -> usize {
         match self {
             Self::Real => threads * 3,
@@ -172,7 +171,7 @@ impl Mutant {
         Diff::new(self.name, sources.read(&self.patch())?).applied(sources)
     }
 
-    /// What is needed to catch it there; `None` if it need not be caught there.
+    /// The means to catch it there; `None` if it need not be caught there.
     pub fn chase_in(&self, arena: Arena) -> Option<Chase> {
         let faults = match (self.shows, arena) {
             (_, Arena::Audit) => {
@@ -199,7 +198,7 @@ impl Mutant {
         Some(Chase { store: None, faults, guards: self.caught_by })
     }
 
-    /// Where it must be caught.
+    /// The arenas that must catch it.
     pub fn arenas(&self) -> impl Iterator<Item = Arena> {
         Arena::ALL.into_iter().filter(|arena| self.chase_in(*arena).is_some())
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::{Seen, Sighting};
 use crate::engines::overload::{Plan, run};
 
-/// As many as need 40 ms of the slow store for a renewal.
+/// So many that a renewal takes the slow store 40 ms.
 const ELECTIONS: u32 = 400;
 
 /// Runs seeds from 1 on until those properties have failed, or any if none is named, and writes the

@@ -33,7 +33,7 @@ pub struct Bug {
     plant: Plant,
     about: String,
     chases: Vec<(Arena, Chase)>,
-    /// Whether it need be caught in one engine only.
+    /// True if it need be caught in one engine only.
     once: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct Trial {
     pub sightings: Vec<Sighting>,
 }
 
-/// Whether a mutant was caught.
+/// The end of a mutant's trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caught {
@@ -93,7 +93,7 @@ pub enum Caught {
     Survived,
 }
 
-/// Why there is no result.
+/// An error in a trial.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialError {
@@ -122,12 +122,12 @@ pub enum TrialError {
 }
 
 impl Row {
-    /// Whether it was caught by properties in all engines.
+    /// True if it was caught by properties in all engines.
     pub fn is_caught(&self) -> bool {
         !self.trials.is_empty() && self.trials.iter().all(|trial| trial.end == Caught::ByProperties)
     }
 
-    /// Whether it was caught in any way.
+    /// True if it was caught in any way.
     pub fn is_caught_somehow(&self) -> bool {
         self.trials.iter().any(|trial| trial.end != Caught::Survived)
     }

@@ -32,7 +32,7 @@ pub struct Mutated {
     number: Option<usize>,
 }
 
-/// Why there is no mutated simulator.
+/// An error in building mutants.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkshopError {

@@ -28,7 +28,7 @@ pub struct Situation {
     pub about: &'static str,
     /// The kind of the fault that must have had an effect in each run.
     pub kind: FaultKind,
-    /// What is measured.
+    /// The measured interval.
     pub measures: Option<Interval>,
     /// The number of runs, unless another one is asked for.
     pub runs: u64,

@@ -27,14 +27,14 @@ pub struct Figures {
     pub effects: u64,
     /// The times in which two candidates led.
     pub overlaps: Durations,
-    /// What is measured, and the times.
+    /// The interval, and its times.
     pub measured: Option<Measured>,
     /// The number of leaders that were paused for longer than a lease, and of those whose first
     /// answer after that was that they lead; `None` if nothing pauses.
     pub paused: Option<(u64, u64)>,
     /// The first failure of each run that has one.
     pub failures: Vec<String>,
-    /// Why the engine can't carry it out.
+    /// The engine's reason to refuse it.
     pub refused: Option<String>,
 }
 
@@ -152,7 +152,7 @@ impl Figures {
         self.failures.extend(one.failure);
     }
 
-    /// Whether every run did what it was for, no two candidates led, and nothing was violated.
+    /// True if every run did what it was for, no two candidates led, and nothing was violated.
     pub fn is_ok(&self) -> bool {
         let is_measured = self.measured.as_ref().is_none_or(|of| of.times.count() > 0);
         let answered = self.paused.is_none_or(|(paused, led)| paused > 0 && led == 0);

@@ -1,4 +1,4 @@
-//! What did not hold: a value with its candidates, tokens and times, and the sentence that is made
+//! A failed check: a value with its candidates, tokens and times, and the sentence that is made
 //! from it.
 
 mod table;
@@ -76,7 +76,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// As JSON: the text as `what`, and the values that it names.
+/// JSON: the text as `what`, and the values that it names.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Finding", 4)?;

@@ -14,7 +14,7 @@ macro_rules! findings {
         $(#[$about:meta])*
         $name:ident { $($field:ident: $kind:ty),* $(,)? } = [$($part:expr),+ $(,)?];
     )+) => {
-        /// What did not hold, with its candidates, tokens and times.
+        /// A failed check, with its candidates, tokens and times.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         #[allow(missing_docs, reason = "`who` acts under `token`; the text explains the rest")]

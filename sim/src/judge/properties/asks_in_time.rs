@@ -214,7 +214,7 @@ mod tests {
         fails(judge(), &refused(&[fault(FaultKind::Pause, 0), looks(300), end(900)]));
     }
 
-    /// What stopped a process does not stop the one that follows it (seed 2686 of turmoil).
+    /// A fault that stopped a process does not stop its successor (seed 2686 of turmoil).
     #[test]
     fn a_restarted_process_asks() {
         let starves = |when| at(when, Event::Fault { kind: FaultKind::Starve, node: Some(0) });

@@ -39,7 +39,7 @@ const ROUNDED: u32 = 24;
 #[derive(Debug)]
 pub(super) struct HandoverWithin {
     bound: Duration,
-    /// Whether every candidate gets its answers in time, if there are no faults.
+    /// True if every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
     hints_may_be_lost: bool,
     /// The token of the last tenure that was handed over to a certain candidate.

@@ -44,7 +44,7 @@ pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
     tally.compared()
 }
 
-/// As the judge does.
+/// Imitates the judge.
 fn look(property: &mut impl Property, seen: &Seen, state: &mut State, tally: &mut Tally) -> Found {
     let about = property.about();
     match seen {
@@ -94,7 +94,7 @@ pub(crate) fn terms() -> Terms {
     }
 }
 
-/// That many milliseconds, in nanoseconds.
+/// Milliseconds, in nanoseconds.
 pub(crate) const fn millis(millis: u64) -> u64 {
     millis * 1_000_000
 }

@@ -32,7 +32,7 @@ pub struct Judge {
     properties: Vec<Judged>,
     violations: Vec<Violation>,
     tick: Duration,
-    /// Whether it continues after a violation.
+    /// True if it continues after a violation.
     continues: bool,
     /// A property that the caller judges, and how often it has compared something.
     also: Option<(PropertyName, u64)>,
@@ -152,7 +152,7 @@ impl Judge {
         self.properties.iter().map(of).chain(self.also)
     }
 
-    /// What rests on that assumption is not judged any more.
+    /// Stops judging what rests on that assumption.
     fn breaks(&mut self, assumption: Assumption) {
         for judged in &mut self.properties {
             judged.applies &= !judged.about.rests_on.contains(&assumption);

@@ -29,20 +29,20 @@ pub(super) struct LeasesHandedBack {
     /// An end is reported at most so long after it.
     reported_within: Duration,
     candidates: Recent<Who, Candidate>,
-    /// When each node's clock was put forward last.
+    /// The last time each node's clock was put forward.
     stepped: Recent<usize, Option<SimTime>>,
 }
 
 /// The state of one candidate. Zero stands for no token.
 #[derive(Debug, Default)]
 struct Candidate {
-    /// Whether it was asked to resign and has not campaigned since.
+    /// True if it was asked to resign and has not campaigned since.
     resigned: bool,
     /// The id of its last acquire.
     acquire: u64,
     /// The token of the lease that it has yet to hand back.
     owes: Option<u64>,
-    /// Whether it had a lease to hand back since its last acquire.
+    /// True if it had a lease to hand back since its last acquire.
     owed: bool,
     /// The highest token that it handed back.
     handed_back: u64,

@@ -38,7 +38,7 @@ pub(super) struct NoLateQuarantine {
 struct Sent {
     id: u64,
     at: SimTime,
-    /// Whether it tells the store what the candidate has watched.
+    /// True if it tells the store what the candidate has watched.
     tells: bool,
 }
 

@@ -34,7 +34,7 @@ const ROUNDED: u32 = 24;
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
-    /// Whether every candidate gets its answers in time, if there are no faults, and watches no
+    /// True if every candidate gets its answers in time, if there are no faults, and watches no
     /// lease for longer than a TTL.
     is_promised: bool,
     /// The mark that each candidate has seen, while something is due.

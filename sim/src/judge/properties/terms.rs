@@ -30,10 +30,10 @@ pub struct Terms {
     pub longest_ttl: Duration,
     /// The longest random delay before a waiting candidate asks for a lease that it has watched.
     pub longest_jitter: Duration,
-    /// Whether also the very first server grants nothing before a quarantine: it does not trust an
+    /// True if also the very first server grants nothing before a quarantine: it does not trust an
     /// empty store.
     pub first_server_waits: bool,
-    /// Whether no candidate's clock counts faster than its drift bound allows, or is put forward.
+    /// True if no candidate's clock counts faster than its drift bound allows, or is put forward.
     pub no_clock_too_fast: bool,
     /// The longest time from the beginning of the calm to the first leader.
     pub progress_bound: Duration,
@@ -104,13 +104,13 @@ impl Terms {
         Self { tick, ..Self::default() }
     }
 
-    /// Whether candidates have handles that can be asked before their driver receives a request:
+    /// True if candidates have handles that can be asked before their driver receives a request:
     /// not in an engine without ticks, whose candidates are the state machine alone.
     pub(super) fn has_handles(&self) -> bool {
         self.tick != NANOSECOND
     }
 
-    /// Whether the engine has no ticks: it records every event at its own nanosecond.
+    /// True if the engine has no ticks: it records every event at its own nanosecond.
     pub(super) fn is_exact(&self) -> bool {
         self.tick <= NANOSECOND
     }
@@ -149,7 +149,7 @@ impl Terms {
         }
     }
 
-    /// Whether a candidate certainly takes an answer at that time: it has not given the request up,
+    /// True if a candidate certainly takes an answer at that time: it has not given the request up,
     /// however fast its clock is.
     pub(super) fn is_taken(&self, at: SimTime, who: Who, sent_at: SimTime) -> bool {
         let limits = self.limits_of(who);
@@ -157,14 +157,14 @@ impl Terms {
         at.since(sent_at) + 2 * self.tick < waits
     }
 
-    /// Whether a healthy network answers a candidate within its request timeout. If not, its
+    /// True if a healthy network answers a candidate within its request timeout. If not, its
     /// requests fail without any fault, and nothing is promised. Engines with ticks round up at
     /// every step of the way.
     pub(super) fn is_answered_in_time(&self, who: Who) -> bool {
         self.candidates.get(who.node).is_some_and(|limits| self.is_enough(limits))
     }
 
-    /// Whether that holds for all candidates: one whose requests fail may delay the others.
+    /// True if that holds for all candidates: one whose requests fail may delay the others.
     pub(super) fn all_are_answered_in_time(&self) -> bool {
         self.candidates.iter().all(|limits| self.is_enough(limits))
     }
@@ -174,7 +174,7 @@ impl Terms {
         on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
     }
 
-    /// Whether every candidate's quarantine covers the leases of all: if not, some must watch a
+    /// True if every candidate's quarantine covers the leases of all: if not, some must watch a
     /// lease that was handed back.
     pub(super) fn settings_agree(&self) -> bool {
         self.quarantine >= self.longest_ttl

@@ -13,16 +13,16 @@ pub(super) struct Life {
     /// The token of the last tenure that it stepped down from, and the end of the time for its work
     /// to drain.
     pub(super) drains: (u64, SimTime),
-    /// Whether it waits out a quarantine.
+    /// True if it waits out a quarantine.
     pub(super) waits: bool,
     /// The last renewal that was not answered.
     pub(super) renewal: Option<Renewal>,
     /// Its last request, and its last answered request.
     sent: u64,
     answered: u64,
-    /// When it sent its last request.
+    /// The time of its last request.
     sent_at: SimTime,
-    /// Whether its memory was restored from a snapshot: it may repeat answered requests.
+    /// True if its memory was restored from a snapshot: it may repeat answered requests.
     pub(super) restored: bool,
 }
 

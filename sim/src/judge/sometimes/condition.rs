@@ -138,7 +138,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::SeveralFaultsAtOnce, "several-faults-at-once", Needs::Any),
 ];
 
-/// Which engines can meet a condition.
+/// The engines that a condition needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
     /// Every engine.
@@ -168,7 +168,7 @@ impl Condition {
         ALL.into_iter().map(|(condition, ..)| condition)
     }
 
-    /// Whether only the events of an engine's own leader-only work meet it.
+    /// True if only the events of an engine's own leader-only work meet it.
     #[cfg(feature = "turmoil")]
     pub(super) const fn is_of_work(self) -> bool {
         matches!(
@@ -183,7 +183,7 @@ impl Condition {
         )
     }
 
-    /// Whether an engine of that scope can meet it.
+    /// True if an engine of that scope can meet it.
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match (ALL[self as usize].2, scope) {
             (Needs::Any, _)

@@ -13,13 +13,13 @@ const SEVERAL: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     lasting: Vec<(FaultKind, Option<usize>)>,
-    /// When each node's last pause began.
+    /// The start of each node's last pause.
     last_pause: Recent<usize, SimTime>,
     /// The nodes of which a snapshot was taken while they led.
     snapshots: Vec<usize>,
 }
 
-/// How often faults of each kind have met the condition that shows the kind.
+/// The count of the condition that shows a kind of fault, for each kind.
 #[derive(Clone, Debug)]
 pub(super) struct ShownFaults([u64; FaultKind::ALL.len()]);
 
@@ -59,7 +59,7 @@ impl Faults {
         self.lasting.iter().any(|(kind, of)| *of == Some(node) && kinds.contains(kind))
     }
 
-    /// Whether a pause of the node has begun since then.
+    /// True if a pause of the node has begun since then.
     pub(super) fn paused_since(&self, node: usize, since: SimTime) -> bool {
         self.last_pause.get(node).is_some_and(|pause| *pause >= since)
     }

@@ -14,19 +14,19 @@ const HANDOVER_MOST: Duration = Duration::from_secs(2);
 /// The last moment of a lease is its last twentieth.
 const LAST_PART: u32 = 20;
 
-/// What the store has done.
+/// The store's history.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     pub(super) tenures: Recent<u64, Tenure>,
     /// For how long the lease that was granted or renewed last is certainly not taken.
     pub(super) lease_lasts: Duration,
-    /// Whether the present server has told somebody to watch its past.
+    /// True if the present server has told a candidate to watch its past.
     pub(super) told_of_a_past: bool,
     /// Token and time of the last release.
     released: Option<(u64, SimTime)>,
     /// The number of the newest server that has carried out a request.
     newest: u32,
-    /// Whether it has lost its data at least once.
+    /// True if it has lost its data at least once.
     lost_data: bool,
 }
 

@@ -124,7 +124,7 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
-    /// Whether the store trusts a server without any grants to have lost nothing. Such a store does
+    /// True if the store trusts a server without any grants to have lost nothing. Such a store does
     /// not promise that its past is watched after a loss, and the rows about it are skipped.
     fn trusts_an_empty_store(&self) -> bool {
         false

@@ -18,7 +18,7 @@ use super::{Broken, Data, Mishap, Reach, Row};
 
 /// A TTL and a quarantine. A row that does not wait for the end of a lease takes less time.
 pub(super) const LONG: Duration = Duration::from_secs(60);
-/// As long as all rows claim to have watched the past, but for those about the past.
+/// The claimed watch of the past, in all rows but those about the past.
 const EVER: Duration = Duration::from_secs(36_000);
 /// The longest time for which a store may answer with errors after its server was replaced or a
 /// request was dropped.
@@ -91,7 +91,7 @@ impl<'a> Probe<'a> {
         self.transcript.push(what.into());
     }
 
-    /// Whether the harness has carried out the mishap.
+    /// True if the harness has carried out the mishap.
     pub(super) async fn suffers(&mut self, mishap: Mishap) -> bool {
         let has = self.harness.suffer(mishap).await.is_ok();
         if has {
@@ -205,7 +205,7 @@ impl<'a> Probe<'a> {
         Ok(key)
     }
 
-    /// What one election tells, another one is told.
+    /// Reports one election's past to another one.
     async fn settle_about(&mut self, key: &Key, other: &Key) -> Found<()> {
         let Some(past) = self.look_about(key).await?.sight.past else { return Ok(()) };
         // A longer quarantine than was watched: nothing is granted.
@@ -367,8 +367,8 @@ pub(super) const fn watched(past: UnwatchedPast, time: Duration) -> WatchedStamp
     WatchedStamp { stamp: past.stamp, time }
 }
 
-/// How many elections take part in a row about calls: two calls of the driver, the second of which
-/// is not whole.
+/// The number of elections in a row about calls: two calls of the driver, the second of which is
+/// not whole.
 pub(super) fn requests_in_two_calls(in_call: usize) -> usize {
     in_call.max(4) + 4
 }

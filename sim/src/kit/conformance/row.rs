@@ -181,7 +181,8 @@ impl Row {
         )
     }
 
-    /// What a server that ends leases does not keep: renewals leave its records as they are.
+    /// True if it is about marks. A server that ends leases keeps none: renewals leave its records
+    /// as they are.
     pub(super) const fn is_about_marks(self) -> bool {
         matches!(
             self,

@@ -123,7 +123,7 @@ impl Simulation {
     }
 }
 
-/// Whether two failures are of the same kind.
+/// True if two failures are of the same kind.
 fn is_alike(one: &Failure, other: &Failure) -> bool {
     match (one, other) {
         (Failure::Violated { property, .. }, Failure::Violated { property: other, .. }) => {

@@ -42,7 +42,7 @@ impl Subject {
         Self::Values { workload: Box::new(|_| Box::new(TwinSinks::default())), carry: run_beside }
     }
 
-    /// That workload, with the same store.
+    /// Replaces the workload.
     pub(super) fn with_workload(self, workload: NewWorkload) -> Self {
         match self {
             Self::Values { carry, .. } => Self::Values { workload, carry },
@@ -51,7 +51,7 @@ impl Subject {
         }
     }
 
-    /// That store, with the same workload.
+    /// Replaces the store.
     pub(super) fn with_store<S: StoreModel>(self) -> Self {
         let own = match self {
             Self::Values { .. } => self,
@@ -113,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// Why no comparison of a property of its own was made.
+    /// The reason for no comparison by its own property.
     pub(super) fn nothing_compared(&self, property: &str) -> String {
         match self {
             Self::Values { .. } => {

@@ -85,7 +85,7 @@ pub(super) struct Guarded<W: Workload> {
     hash: Hasher,
     /// The number of effects that have landed.
     effects: u64,
-    /// Whether the plan keeps the assumptions of `verify`.
+    /// True if the plan keeps the assumptions of `verify`.
     is_judged: bool,
 }
 

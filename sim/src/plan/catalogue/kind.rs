@@ -1,4 +1,4 @@
-//! What the rows say of a kind.
+//! A kind's facts, from its row.
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ impl FaultKind {
         self.row().may_break
     }
 
-    /// Whether a fault of this kind breaks, all by itself, an assumption that more than one
+    /// True if a fault of this kind breaks, all by itself, an assumption that more than one
     /// property rests on.
     pub fn is_beyond_the_assumptions(self) -> bool {
         self.breaks().iter().any(|assumption| *assumption != Assumption::PromptEffects)
@@ -74,18 +74,18 @@ impl FaultKind {
         self.row().shown_by
     }
 
-    /// Whether it has a duration. Any other fault happens at one moment.
+    /// True if it has a duration. Any other fault happens at one moment.
     pub const fn lasts(self) -> bool {
         !matches!(self.row().time, Time::Moment)
     }
 
-    /// Whether it does nothing while the process of its node is down. Other faults of a node are of
+    /// True if it does nothing while the process of its node is down. Other faults of a node are of
     /// its machine or its link.
     pub const fn needs_a_process(self) -> bool {
         self.row().needs_a_process
     }
 
-    /// Whether the fault stops the process that it strikes until the fault ends.
+    /// True if the fault stops the process that it strikes until the fault ends.
     pub(in crate::plan) const fn stops_a_process(self) -> bool {
         matches!(self.row().class, Class::Pauses) || matches!(self, Self::Crash)
     }

@@ -29,7 +29,7 @@ pub(super) const LOCK: fn(u64) -> RangeInclusive<u64> = |ttl_ms| 1..=ttl_ms;
 pub(in crate::plan) struct Magnitudes {
     pub(in crate::plan) ttl_ms: u64,
     pub(in crate::plan) nodes: usize,
-    /// Whether its servers are real.
+    /// True if its servers are real.
     pub(in crate::plan) is_real: bool,
 }
 

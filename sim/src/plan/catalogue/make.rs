@@ -70,7 +70,7 @@ macro_rules! catalogue {
             }
         )+
 
-        /// What is done to a server that stays up, by an operator or by the server itself.
+        /// An act on a server that stays up, by an operator or by the server itself.
         ///
         /// An act does nothing at a server that is down or answers nothing when it begins. A
         /// restart of the server undoes those that last. Those that [need no
@@ -191,7 +191,7 @@ macro_rules! catalogue {
                 }
             }
 
-            /// What happens, in sentences.
+            /// A description in sentences.
             pub const fn explanation(self) -> &'static str {
                 match self {
                     $($(Self::$OfNode => concat!($($node_doc),+),)+)+

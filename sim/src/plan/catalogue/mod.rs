@@ -82,19 +82,19 @@ catalogue! {
             3 Latency { most_ms: u64 = 400 } => on_the_way(
                 Row::lasting("latency", "messages take long").plainer(FaultKind::Partition),
             );
-            /// That many of a thousand messages are lost: 50, 300 or 900 in drawn plans.
+            /// `permille` of a thousand messages are lost: 50, 300 or 900 in drawn plans.
             4 Loss { permille: u32 = 900 } => Row::lasting("loss", "some messages are lost")
                 .not_in_turmoil(TCP)
                 .not_in_real(TCP)
                 .plainer(FaultKind::Partition);
-            /// That many of a thousand messages arrive twice, the second time up to `most_ms`
+            /// `permille` of a thousand messages arrive twice, the second time up to `most_ms`
             /// later: two TTLs in drawn plans.
             5 Duplicate { permille: u32 = 900, most_ms: u64 = 400 } =>
                 Row::lasting("duplicate", "some messages arrive twice")
                     .not_in_turmoil(TCP)
                     .not_in_real(TCP)
                     .plainer(FaultKind::Partition);
-            /// That many of a thousand messages take up to `most_ms` longer, a TTL in drawn plans,
+            /// `permille` of a thousand messages take up to `most_ms` longer, a TTL in drawn plans,
             /// and others overtake them.
             6 Reorder { permille: u32 = 900, most_ms: u64 = 400 } =>
                 Row::lasting("reorder", "some messages are overtaken")
@@ -122,8 +122,8 @@ catalogue! {
                     .plainer(FaultKind::Cut)
                     .shown_under_a_leader("half-open-under-a-leader"),
             );
-            /// That many bytes a second pass in each direction between a node and the store: 500,
-            /// 2,000 or 10,000 in drawn plans.
+            /// `bytes_per_second` pass in each direction between a node and the store: 500, 2,000
+            /// or 10,000 in drawn plans.
             34 Throttle { bytes_per_second: u32 = 500 } => on_the_way(
                 Row::lasting("throttle", "few bytes a second pass")
                     .not_in_model(NO_BYTES)
@@ -169,7 +169,7 @@ catalogue! {
                 .not_in_real(OWN_MACHINE)
                 .plainer(FaultKind::Pause)
                 .shown_under_a_leader("leader-stopped-with-its-clocks");
-            /// When the fault ends, the node's memory and clocks are reset to their states at its
+            /// At the fault's end the node's memory and clocks are reset to their states at its
             /// beginning: a restored snapshot of a virtual machine.
             16 VmRestore => Row::lasting("vm-restore", "a machine is restored from a snapshot")
                 .at_its_end()

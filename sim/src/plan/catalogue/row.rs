@@ -16,11 +16,11 @@ pub(crate) struct Row {
     /// Its duration in drawn plans, in milliseconds, at a TTL in milliseconds.
     pub(crate) drawn_for: fn(u64) -> RangeInclusive<u64>,
     pub(crate) class: Class,
-    /// Whether it does nothing while the process of its node is down.
+    /// True if it does nothing while the process of its node is down.
     pub(crate) needs_a_process: bool,
-    /// Why the model engine does not have it.
+    /// The reason the model engine lacks it.
     pub(crate) not_in_model: Option<&'static str>,
-    /// Why the turmoil engine does not have it.
+    /// The reason the turmoil engine lacks it.
     pub(crate) not_in_turmoil: Option<&'static str>,
     pub(crate) real: Real,
     /// A simpler kind, which a failing plan may have instead.
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) shown_by: Option<Shown>,
 }
 
-/// When a fault begins and ends, and when it has its effect.
+/// A fault's beginning, end and time of effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     /// It happens at one moment, and has no duration.
@@ -46,7 +46,7 @@ pub(crate) enum Time {
     WholeRun,
 }
 
-/// What a fault does, where promises or conditions depend on it.
+/// The effect of a fault on which promises or conditions depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Other,
@@ -60,7 +60,7 @@ pub(crate) enum Class {
     LosesData,
 }
 
-/// Whether the engine with real servers has a kind.
+/// A kind's support in the engine with real servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Real {
     Has,
@@ -70,7 +70,7 @@ pub(crate) enum Real {
     Lacks(&'static str),
 }
 
-/// What a fault needs of a real store.
+/// A fault's need of a real store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A network between candidates and the store.

@@ -1,4 +1,4 @@
-//! What is known of a fault without its beginning.
+//! The facts of a fault without its beginning.
 
 use super::{Act, ClockFault, FaultKind, ProcessFault, StoreFault, What};
 
@@ -32,7 +32,7 @@ impl What {
         }
     }
 
-    /// Whether it happens to one node.
+    /// True if it happens to one node.
     pub const fn is_of_a_node(self) -> bool {
         match self {
             Self::Link { .. } | Self::Process { .. } | Self::Clock { .. } => true,
@@ -40,7 +40,7 @@ impl What {
         }
     }
 
-    /// Whether it has a duration. Any other fault happens at one moment.
+    /// True if it has a duration. Any other fault happens at one moment.
     pub const fn lasts(self) -> bool {
         self.kind().lasts()
     }
@@ -53,12 +53,12 @@ impl What {
         matches!(self, Self::Process { fault: ProcessFault::Pause, .. })
     }
 
-    /// Whether it stops a process, or a task of it, and so ends with it.
+    /// True if it stops a process, or a task of it, and so ends with it.
     pub(in crate::plan) const fn ends_with_its_process(self) -> bool {
         matches!(self, Self::Process { fault: ProcessFault::Pause | ProcessFault::Starve, .. })
     }
 
-    /// Whether it ends the process of the store.
+    /// True if it ends the process of the store.
     pub(crate) const fn is_a_store_crash(self) -> bool {
         matches!(
             self,
@@ -84,12 +84,12 @@ impl Act {
         }
     }
 
-    /// Whether it has a duration.
+    /// True if it has a duration.
     pub const fn lasts(self) -> bool {
         self.kind().lasts()
     }
 
-    /// Whether it is done to a server that answers, and undone by a restart.
+    /// True if it is done to a server that answers, and undone by a restart.
     pub const fn needs_a_server(self) -> bool {
         !matches!(self, Self::FillDisk)
     }

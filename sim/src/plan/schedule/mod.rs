@@ -73,7 +73,7 @@ pub(crate) struct Strike {
 /// At least one fault waited for the point that was reached, and is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fired {
-    /// Whether the process must wait: its next action depends on the faults.
+    /// True if the process must wait: its next action depends on the faults.
     pub(crate) comes_between: bool,
 }
 
@@ -245,7 +245,7 @@ impl Schedule {
     }
 }
 
-/// Whether the process has to wait for the fault. A write reads no clock and uses no link, so only
+/// True if the process has to wait for the fault. A write reads no clock and uses no link, so only
 /// a fault that stops its own process can delay the write after its check.
 fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     match point {

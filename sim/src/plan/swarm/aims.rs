@@ -26,8 +26,8 @@ pub(super) enum Aim {
     OneTurn,
 }
 
-/// How much later than the requests the driver of [`Aim::OneTurn`] stops, in milliseconds: less
-/// than most round trips take.
+/// The delay from the requests to the stop of [`Aim::OneTurn`]'s driver, in milliseconds: less than
+/// most round trips take.
 const STOPS_AFTER_MS: u64 = 2;
 /// For how long: more than any round trip takes.
 const STOPS_FOR_MS: u64 = 30;

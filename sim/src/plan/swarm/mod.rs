@@ -26,28 +26,28 @@ pub enum Scope {
     Real(Backend),
 }
 
-/// What a real store has that faults may strike.
+/// The targets of faults in a real store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Backend {
-    /// Whether candidates reach it over a network. They open a file themselves.
+    /// True if candidates reach it over a network. They open a file themselves.
     pub has_network: bool,
-    /// Whether it has a replica that can be promoted.
+    /// True if it has a replica that can be promoted.
     pub fails_over: bool,
-    /// Whether other servers watch its primary, and notice when it is silent for more than a
+    /// True if other servers watch its primary, and notice when it is silent for more than a
     /// second.
     pub is_watched: bool,
-    /// Whether its server can have a clock of its own, which is set and has a rate.
+    /// True if its server can have a clock of its own, which is set and has a rate.
     pub sets_clock: bool,
-    /// How much too early a lease may end, in milliseconds. Above 1, its TTLs are whole seconds.
+    /// The most by which a lease ends early, in milliseconds. Above 1, its TTLs are whole seconds.
     pub granularity_ms: u64,
-    /// What an observer sees of the requests that it carries out.
+    /// The steps that an observer sees.
     pub shows: Shows,
-    /// What can be done to its server.
+    /// The possible acts on its server.
     pub acts: &'static [Act],
 }
 
-/// What a store shows of the requests that it carries out.
+/// The steps of a store that an observer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shows {
     /// Grants, and ends of leases.
@@ -59,7 +59,7 @@ pub enum Shows {
 }
 
 impl Backend {
-    /// Whether it has what a fault of that kind needs.
+    /// True if it has what a fault of that kind needs.
     fn has(self, need: Need, kind: FaultKind) -> bool {
         match need {
             Need::Network => self.has_network,
@@ -69,7 +69,7 @@ impl Backend {
         }
     }
 
-    /// Whether its leases may end much too early.
+    /// True if its leases may end much too early.
     const fn is_coarse(self) -> bool {
         self.granularity_ms > 1
     }
@@ -81,8 +81,8 @@ impl Scope {
         FaultKind::ALL.into_iter().filter(|kind| self.draws(*kind)).collect()
     }
 
-    /// Why its engine can't carry out faults of that kind; `None` if it can, and its plans may have
-    /// them.
+    /// The reason its engine lacks faults of that kind; `None` if it has them, and its plans may,
+    /// too.
     pub(crate) fn why_not(self, kind: FaultKind) -> Option<&'static str> {
         let row = kind.row();
         match self {
@@ -96,12 +96,12 @@ impl Scope {
         }
     }
 
-    /// Whether its plans may have faults of that kind.
+    /// True if its plans may have faults of that kind.
     pub(crate) fn draws(self, kind: FaultKind) -> bool {
         self.why_not(kind).is_none()
     }
 
-    /// Whether the store's clock can have a rate of its own.
+    /// True if the store's clock can have a rate of its own.
     const fn store_drifts(self) -> bool {
         match self {
             Self::Model | Self::Turmoil => true,
@@ -109,7 +109,7 @@ impl Scope {
         }
     }
 
-    /// Whether other servers notice that a primary is silent.
+    /// True if other servers notice that a primary is silent.
     const fn is_watched(self) -> bool {
         match self {
             Self::Model | Self::Turmoil => false,

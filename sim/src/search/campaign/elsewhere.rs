@@ -15,17 +15,16 @@ use crate::plan::Plan;
 pub struct Elsewhere {
     /// The name of the engine.
     pub engine: String,
-    /// How often the plan was carried out, each time with other delays, until one of the tries was
-    /// refused.
+    /// The number of tries, each with other delays, until one was refused.
     pub tries: u64,
     /// The number of tries that violated each property.
     pub violated: BTreeMap<String, u64>,
-    /// Why the engine can't carry out the plan, if it can't: mostly, which fault it lacks.
+    /// The reason the engine refuses the plan, if it does: mostly, a fault that it lacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
 }
 
-/// How often a plan is tried: the engine draws other delays each time.
+/// The tries of a plan: the engine draws other delays each time.
 const fn tries(engine: Engine) -> u64 {
     match engine {
         Engine::Model => 1_000,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Summary;
 
-/// Why summaries can't be merged.
+/// An error in merging summaries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {

@@ -53,7 +53,7 @@ pub struct Campaign {
     pub faults: Vec<FaultKind>,
     /// The properties that judge the runs; all if `None`.
     pub properties: Option<Vec<PropertyName>>,
-    /// Whether each plan is carried out twice, and the hashes of the traces are compared.
+    /// True if each plan is carried out twice, and the hashes of the traces are compared.
     pub check_determinism: bool,
 }
 

@@ -45,7 +45,7 @@ struct Together<'a> {
     campaigns: Vec<Report<'a>>,
 }
 
-/// Why a text is not a summary.
+/// An error in a summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {

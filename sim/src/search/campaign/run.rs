@@ -36,7 +36,7 @@ pub struct Run {
     pub margin: Option<Duration>,
     /// The times between leads.
     pub turnover: Vec<(Interval, Duration)>,
-    /// Why it failed, if it did.
+    /// Its failure, if any.
     pub failure: Option<Failure>,
     /// The counts of each kind of fault, by the number of the kind.
     faults: [Ordered; KINDS],
@@ -50,7 +50,7 @@ pub struct Ordered {
     pub effects: u64,
 }
 
-/// Why a run failed.
+/// A run's failure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Failure {

@@ -14,7 +14,7 @@ pub struct Shard {
     of: u32,
 }
 
-/// Why a text is not a share.
+/// An error in a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -59,7 +59,7 @@ impl Shard {
         }
     }
 
-    /// Whether it is the whole range.
+    /// True if it is the whole range.
     pub const fn is_whole(self) -> bool {
         self.of == 1
     }
@@ -126,7 +126,7 @@ impl Seeds {
         self.count.saturating_sub(skipped).div_ceil(u64::from(self.shard.of))
     }
 
-    /// Whether the share is empty.
+    /// True if the share is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Seeds, Summary};
 
-/// How many blocks a soak must have before it can tell growth. The first third of them is the
+/// The least number of blocks with which a soak can tell growth. The first third of them is the
 /// warm-up.
 const LEAST_BLOCKS: usize = 9;
 /// Memory may grow by this share from the second third of the blocks to the last one, in percent,
@@ -23,7 +23,7 @@ const MEMORY_PERCENT: u64 = 5;
 /// and by this much, in bytes.
 const MEMORY_BYTES: u64 = 2 << 20;
 
-/// What a process holds at one moment.
+/// A process's resources at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
@@ -58,7 +58,7 @@ impl Usage {
     }
 }
 
-/// What the process held after each block of a campaign.
+/// The resources held after each block of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Soak(Vec<Usage>);
@@ -69,14 +69,14 @@ impl Soak {
         &self.0
     }
 
-    /// Whether there are enough blocks to tell growth.
+    /// True if there are enough blocks to tell growth.
     pub fn is_long_enough(&self) -> bool {
         self.0.len() >= LEAST_BLOCKS
     }
 
-    /// What has grown, in words: of what is held after each block, the least of the last third is
-    /// more than the least of the second third. The least, because a rise that goes away again is
-    /// no growth.
+    /// The growth, in words: of what is held after each block, the least of the last third is more
+    /// than the least of the second third. The least, because a rise that goes away again is no
+    /// growth.
     pub fn growth(&self) -> Vec<String> {
         if !self.is_long_enough() {
             return Vec::new();

@@ -34,7 +34,7 @@ pub struct Judged {
 pub struct Failed {
     /// Its seed.
     pub seed: u64,
-    /// Why it failed.
+    /// Its failure.
     #[serde(flatten)]
     pub failure: Failure,
     /// Its plan in the engines that simulate, if it did not fail in one of them.
@@ -81,7 +81,7 @@ pub struct Summary {
     pub faults: BTreeMap<FaultKind, Ordered>,
     /// The counts of the judging properties.
     pub properties: BTreeMap<String, Judged>,
-    /// How often each expected condition was met.
+    /// The count of each expected condition.
     pub sometimes: BTreeMap<String, u64>,
     /// The number of runs in which each was met.
     pub sometimes_runs: BTreeMap<String, u64>,
@@ -103,7 +103,7 @@ pub struct Summary {
     pub trace_hash: Digest,
     /// The failed run of the lowest seed.
     pub failed: Option<Failed>,
-    /// What this process held after each block of seeds, if the campaign was to last for a while.
+    /// The resources held after each block of seeds, if the campaign was to last for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
 }
@@ -256,8 +256,8 @@ impl Summary {
         }
     }
 
-    /// Of equal margins, that of the lowest seed is kept. A summary of an earlier version has no
-    /// seed.
+    /// Keeps the least margin; of equal ones, that of the lowest seed. A summary of an earlier
+    /// version has no seed.
     fn margin(&mut self, margin: Duration, seed: Option<u64>) {
         let key = |margin: Duration, seed: Option<u64>| (margin, seed.unwrap_or(u64::MAX));
         let known = self.margin_min.map(|least| key(least, self.margin_min_seed));

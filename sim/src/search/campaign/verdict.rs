@@ -84,7 +84,7 @@ impl Summary {
         missing.chain(short).collect()
     }
 
-    /// What this process holds more and more of, in words. Always empty if that was not watched.
+    /// The growth of this process's resources, in words. Always empty if that was not watched.
     pub fn growth(&self) -> Vec<String> {
         self.soak.as_ref().map(Soak::growth).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Which states count as the same? Those with the same future share a fingerprint, and the search
-//! examines only the first of them.
+//! Equivalence of states. States with the same future share a fingerprint, and the search examines
+//! only the first of them.
 //!
 //! - Candidates have no order: each becomes one number, and the numbers are sorted. If operators
 //!   have wishes, candidates know others' names: only the order of the first one counts for nothing
@@ -249,7 +249,7 @@ impl<'a, S: Subject> View<'a, S> {
         all.fingerprint()
     }
 
-    /// How many nodes further on another one is.
+    /// A node's cyclic distance to another.
     fn further(&self, index: usize, other: usize) -> u64 {
         let nodes = self.state.nodes.len();
         ((other + nodes - index) % nodes) as u64
@@ -371,7 +371,7 @@ impl<'a, S: Subject> View<'a, S> {
         }));
     }
 
-    /// Whether a mark is that of the lease, or may be again.
+    /// 1 if a mark is the lease's, plus 2 if it may be again.
     fn mark_at_the_store(&self, mark: Mark) -> u64 {
         let is_current = self.state.store.record.is_some_and(|lease| lease.mark() == mark);
         let number = (short_holder(mark.holder.to_bits()), mark.number.get());
@@ -465,7 +465,7 @@ fn tokens_of(message: &Message) -> SmallVec<[Option<Token>; 2]> {
     }
 }
 
-/// Whether a candidate acts on a reply to that request. Its machine keeps the ids of such requests,
+/// True if a candidate acts on a reply to that request. Its machine keeps the ids of such requests,
 /// besides the id of its last request of all.
 fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
     let ids = || {
@@ -479,7 +479,7 @@ fn is_awaited<S>(node: &Node<S>, message: &Message) -> bool {
     message.life == node.life && ids().filter(|id| *id == own).count() > usize::from(last)
 }
 
-/// Whether nothing comes of a message but its arrival. The answer to a release is a hint, whenever
+/// True if nothing comes of a message but its arrival. The answer to a release is a hint, whenever
 /// it arrives.
 fn is_stray<S>(node: &Node<S>, message: &Message) -> bool {
     match message.body {
@@ -488,7 +488,7 @@ fn is_stray<S>(node: &Node<S>, message: &Message) -> bool {
     }
 }
 
-/// Whether the candidate or the store compares a message's id with others.
+/// True if the candidate or the store compares a message's id with others.
 fn has_relevant_id<S>(node: &Node<S>, message: &Message) -> bool {
     let is_number = match message.body {
         Body::Request(Request::Acquire(_) | Request::Renew { .. }) => true,
@@ -497,7 +497,7 @@ fn has_relevant_id<S>(node: &Node<S>, message: &Message) -> bool {
     message.life == node.life && (is_number || is_awaited(node, message))
 }
 
-/// Whether a lease may get that mark again: by a duplicate of the acquire that won it, after a loss
+/// True if a lease may get that mark again: by a duplicate of the acquire that won it, after a loss
 /// of data.
 fn may_return<S>(state: &State<S>, (holder, number): (u64, u64)) -> bool {
     state.messages.iter().any(|message| match message.body {

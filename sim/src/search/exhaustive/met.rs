@@ -1,4 +1,4 @@
-//! Which situations did a search reach? A search without a takeover says nothing about takeovers.
+//! The situations that a search reached. A search without a takeover says nothing about takeovers.
 
 use super::bounds::Faults;
 
@@ -69,7 +69,7 @@ const ALL: [(Condition, &str); 27] = [
 ];
 
 impl Condition {
-    /// Whether it can be met where there are these faults at most.
+    /// True if it can be met where there are these faults at most.
     const fn is_possible(self, faults: Faults) -> bool {
         match self {
             Self::Resigned | Self::KeptWhileDraining => faults.resigns > 0,

@@ -22,9 +22,9 @@ pub(super) struct State<S> {
     pub(super) store: Store,
     /// The messages in flight, in any order.
     pub(super) messages: SmallVec<[Message; 4]>,
-    /// How many faults of all kinds may still happen.
+    /// The remaining number of faults of all kinds.
     pub(super) faults_left: u8,
-    /// How often each kind of fault may still happen.
+    /// The remaining number of faults of each kind.
     pub(super) left: Faults,
     pub(super) written: Option<Written>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Store {
     /// The tick at which the record was given back for another candidate, if it was.
     pub(super) kept_since: u32,
     pub(super) past: Option<Past>,
-    /// How many stamps were given, by all servers: the next one has this number.
+    /// The number of stamps given by all servers: the next one has this number.
     pub(super) stamps: u64,
     /// The highest token that any server granted.
     pub(super) highest: Option<Token>,
@@ -89,7 +89,7 @@ pub(super) struct Written {
     pub(super) token: Token,
     /// The last tick at which a check of leadership was true.
     pub(super) checked: u32,
-    /// Whether a write after that check may still be in flight.
+    /// True if a write after that check may still be in flight.
     pub(super) under_way: bool,
 }
 
@@ -169,7 +169,7 @@ impl<S: Subject> State<S> {
         store_clock(self.tick)
     }
 
-    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every
+    /// True if the store's clock shows a later microsecond than that of the last grant. Then every
     /// token that the store grants from now on is above all earlier ones, even after a loss of all
     /// data.
     pub(super) fn may_lose_data(&self) -> bool {
@@ -188,13 +188,13 @@ impl<S: Subject> Node<S> {
         Instant::from_nanos(self.clock)
     }
 
-    /// Whether the candidate has not joined the election yet. A candidate whose work drains has no
+    /// True if the candidate has not joined the election yet. A candidate whose work drains has no
     /// deadline either.
     pub(super) fn is_idle(&self) -> bool {
         self.local.machine.deadline().is_none() && self.work.is_none()
     }
 
-    /// Whether its deadline has come, and it is not paused.
+    /// True if its deadline has come, and it is not paused.
     pub(super) fn is_due(&self) -> bool {
         let deadline = self.local.machine.deadline();
         !self.paused && deadline.is_some_and(|deadline| deadline <= self.now())

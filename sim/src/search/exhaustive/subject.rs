@@ -27,15 +27,15 @@ pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<Past>);
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// A candidate that has not joined the election yet, in one of its lives.
     fn new(config: Config, name: NameId, seed: Seed) -> Self;
-    /// As [`Candidate::handle`].
+    /// Like [`Candidate::handle`].
     fn handle(&mut self, now: Instant, input: Input);
-    /// As [`Candidate::poll`].
+    /// Like [`Candidate::poll`].
     fn poll(&mut self) -> Option<Output>;
-    /// As [`Candidate::pending`].
+    /// Like [`Candidate::pending`].
     fn pending(&self) -> Option<Pending>;
-    /// As [`Candidate::deadline`].
+    /// Like [`Candidate::deadline`].
     fn deadline(&self) -> Option<Instant>;
-    /// As [`Candidate::claim`].
+    /// Like [`Candidate::claim`].
     fn claim(&self, now: Instant) -> Option<Claim>;
     /// One step at the store.
     fn serve((record, past): Kept<'_>, at: Moment, request: Request) -> Reply {

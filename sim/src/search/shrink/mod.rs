@@ -60,7 +60,7 @@ pub struct Smallest {
     pub plan: Plan,
     /// The number of runs.
     pub runs: u64,
-    /// Whether everything was tried: the budget sufficed.
+    /// True if everything was tried: the budget sufficed.
     pub done: bool,
 }
 
@@ -77,11 +77,11 @@ pub struct Shrunk {
     pub what: String,
     /// The number of runs.
     pub runs: u64,
-    /// Whether everything was tried: the budget sufficed.
+    /// True if everything was tried: the budget sufficed.
     pub done: bool,
 }
 
-/// Why a plan can't be shrunk.
+/// An error in shrinking a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShrinkError {

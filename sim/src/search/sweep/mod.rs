@@ -39,9 +39,9 @@ pub struct Sweep {
     /// The number of seeds, from the plan's own on. Latencies differ between seeds, and so does the
     /// order in which a process that resumes handles messages and timers.
     pub seeds: u64,
-    /// Whether runs are stopped at pairs of points as well.
+    /// True if runs are stopped at pairs of points as well.
     pub pairs: bool,
-    /// Whether all properties judge, even if a pause breaks their assumptions.
+    /// True if all properties judge, even if a pause breaks their assumptions.
     pub everything: bool,
     /// The number of threads.
     pub jobs: usize,

@@ -17,7 +17,7 @@ pub struct Certificate {
     pub settings: Settings,
     /// One row for each magnitude.
     pub rows: Vec<Row>,
-    /// Whether each frontier agrees with its formula.
+    /// True if each frontier agrees with its formula.
     pub agrees: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Row {
     pub explained: Option<f64>,
     /// The number of runs.
     pub runs: u64,
-    /// Whether the frontier agrees with the formula, and lies beyond the promise of
+    /// True if the frontier agrees with the formula, and lies beyond the promise of
     /// `Config::explain`.
     pub agrees: bool,
     /// The plans of the last magnitude that holds and of the first that breaks.
@@ -161,7 +161,7 @@ impl Magnitude {
         })
     }
 
-    /// Whether the promised magnitude holds, to the precision of a step.
+    /// True if the promised magnitude holds, to the precision of a step.
     fn covers(&self, frontier: Frontier, promised: u64) -> bool {
         let parts = self.unit.parts();
         match (self.side, frontier.holds) {

@@ -1,5 +1,5 @@
-//! How large may a fault or an error be before a promise breaks? The tolerance certificate finds
-//! the largest magnitude of each by bisection, and compares it with a formula.
+//! The largest fault or error that each promise tolerates. The tolerance certificate finds the
+//! largest magnitude of each by bisection, and compares it with a formula.
 //!
 //! A [`Magnitude`] is the size of one fault or error: a clock's rate, a pause, a step. Its plans
 //! are the worst case for the promise, so that only the magnitude decides. The certificate bisects

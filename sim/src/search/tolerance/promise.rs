@@ -34,7 +34,7 @@ impl Promise {
         }
     }
 
-    /// Whether a run broke it.
+    /// True if a run broke it.
     pub(super) fn is_broken_in(self, outcome: &Outcome) -> bool {
         let is_violated = |name| outcome.judge.violations().iter().any(|one| one.property == name);
         match self {
@@ -56,7 +56,7 @@ impl fmt::Display for Promise {
     }
 }
 
-/// Whether a write of an older tenure lands after a newer lead began. Tokens of these runs
+/// True if a write of an older tenure lands after a newer lead began. Tokens of these runs
 /// increase: no store loses data in them.
 fn lands_late(entries: &[Entry]) -> bool {
     let mut newest = None;

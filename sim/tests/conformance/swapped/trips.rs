@@ -1,4 +1,4 @@
-//! How many round trips requests take, and what the first of them is saved by.
+//! The round trips of requests, and what saves the first of them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

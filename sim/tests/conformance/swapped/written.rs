@@ -1,4 +1,4 @@
-//! What is written: no value twice, and nothing that brings a past back.
+//! Writes: no value twice, and nothing that brings a past back.
 
 use std::collections::BTreeSet;
 

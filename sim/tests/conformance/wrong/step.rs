@@ -108,7 +108,7 @@ impl Step<'_> {
         Some(Profile::new(name, profile.metadata().clone()).unwrap())
     }
 
-    /// What is told besides decisions.
+    /// The reply with the bug's hints.
     fn hinted(&self, reply: Told) -> Told {
         let told = |mut sight: Sight| {
             match (self.bug, &mut sight.record) {

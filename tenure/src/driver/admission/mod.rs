@@ -1,4 +1,4 @@
-//! Which request leaves next, and when.
+//! The order and the times of requests.
 //!
 //! A window of calls is in flight; all others wait here, ordered by what they are worth. So a store
 //! that is slower than its elections need costs leads that are not gained, and not leads that are
@@ -21,13 +21,13 @@ use crate::shared::{Ask, ElectionId};
 #[derive(Default)]
 pub(super) struct Admission {
     usual: Queue,
-    /// Of the elections whose last request hung while the store answered others. They wait for each
+    /// The elections whose last request hung while the store answered others. They wait for each
     /// other at most.
     stuck: Queue,
     windows: Windows,
     answers: Answers,
     pace: Pace,
-    /// When the next request may leave, though nothing else happens.
+    /// The time of the next request, if nothing else happens.
     resumes_at: Option<Instant>,
     descriptions_in_flight: usize,
 }
@@ -74,7 +74,7 @@ pub(super) struct Left {
     number: CallNumber,
 }
 
-/// What leaves now.
+/// The next to leave.
 pub(super) enum Next {
     Request(Kind, ElectionId),
     /// The request of an election that shares no call with others, which would hang with it.
@@ -93,7 +93,7 @@ impl Next {
     }
 }
 
-/// What the request of an election asks for.
+/// The kind of an election's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Release,
@@ -135,7 +135,7 @@ impl Admission {
         self.stuck.forget(id);
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub(super) fn len(&self) -> usize {
         let usual = self.usual.len() + self.usual.asks.len() + self.usual.descriptions.len();
         usual + self.stuck.len()
@@ -206,7 +206,7 @@ impl Admission {
         next.map(Next::alone)
     }
 
-    /// Whether one of so many waiting requests may leave; if not, when.
+    /// True if one of so many waiting requests may leave; if not, notes when.
     fn has_room_for(&mut self, lane: Lane, waiting: usize, now: Instant) -> bool {
         let window = self.windows.of(lane);
         window.forget_overtaken(now, &self.answers);
@@ -237,12 +237,12 @@ impl Admission {
         }
     }
 
-    /// Whether a renewal may leave that is not in a hurry.
+    /// True if a renewal may leave that is not in a hurry.
     fn paced(&mut self, now: Instant) -> bool {
         self.usual.has_renewals() && self.pace.allows(now)
     }
 
-    /// When renewals may leave that wait now, though nothing else happens.
+    /// The time of renewals that wait now, if nothing else happens.
     pub(super) fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at
     }
@@ -286,7 +286,7 @@ impl Admission {
         }
     }
 
-    /// Whether the store has answered a call that left later.
+    /// True if the store has answered a call that left later.
     pub(super) fn overtook(&self, left: Left) -> bool {
         self.answers.overtook(left.number)
     }

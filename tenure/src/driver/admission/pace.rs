@@ -1,4 +1,4 @@
-//! How fast overdue renewals follow each other.
+//! The pace of overdue renewals.
 //!
 //! After an outage the renewals of all leaders are overdue at once, and the server, which has just
 //! come back, would get them all in its first second. They are let go at not quite twice the rate
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// How many times the usual rate is let go, in tenths: with what may leave at once, less than twice
-/// the rate in any second.
+/// The paced rate in tenths of the usual rate: with what may leave at once, less than twice the
+/// rate in any second.
 const TENTHS: i128 = 18;
-/// What any server carries out: few elections are not paced.
+/// A rate for any server: few elections are not paced.
 const LEAST_A_SECOND: i128 = 50;
-/// How many renewals may leave at once, beside those of [`AT_ONCE`].
+/// The most renewals that leave at once, beside those of [`AT_ONCE`].
 const BURST: i128 = 32;
 /// Renewals of so much time may leave at once. The driver may have had no processor for a while.
 const AT_ONCE: Duration = Duration::from_millis(50);
 /// For so long, at most, nothing leaves after others that were in a hurry.
 const DEBT: Duration = Duration::from_secs(1);
-/// How long the rest waits once there is no allowance left: some leave together then.
+/// The pause of the rest once there is no allowance left: some leave together then.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// One renewal, as allowances and rates are counted.
@@ -29,11 +29,11 @@ const ONE: i128 = 1_000_000_000;
 const SECOND: i128 = 1_000_000_000;
 
 pub(super) struct Pace {
-    /// Of all leaders together, a second.
+    /// The rate of all leaders, a second.
     usual: i128,
     /// Negative after renewals in a hurry.
     allowance: i128,
-    /// When the allowance was last added to.
+    /// The last addition to the allowance.
     at: Instant,
     /// Until then, no paced renewal leaves.
     resumes_at: Option<Instant>,
@@ -56,7 +56,7 @@ impl Pace {
         self.usual = (self.usual - a_second(interval)).max(0);
     }
 
-    /// Whether another renewal may leave.
+    /// True if another renewal may leave.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
         if self.resumes_at.is_some_and(|at| now < at) {
             return false;
@@ -89,7 +89,7 @@ fn a_second(interval: Duration) -> i128 {
     ONE * SECOND / nanos(interval).max(1)
 }
 
-/// What that rate is in that time.
+/// The amount of a rate in a time.
 fn per(a_second: i128, time: Duration) -> i128 {
     a_second.saturating_mul(nanos(time)) / SECOND
 }
@@ -113,7 +113,8 @@ mod tests {
         pace
     }
 
-    /// How many leave in each of the next seconds, if so many wait and more come at the usual rate.
+    /// The number that leave in each of the next seconds, if so many wait and more come at the
+    /// usual rate.
     fn seconds(pace: &mut Pace, from: u32, mut waiting: u32, a_tick: u32) -> Vec<u32> {
         let second = |second: u32| {
             let mut left = 0;

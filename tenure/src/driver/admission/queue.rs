@@ -30,7 +30,7 @@ pub(in super::super) enum Waiting {
     Acquire,
 }
 
-/// How soon a renewal has to leave.
+/// The urgency of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Urgency {
     /// The end of the claim.
@@ -41,7 +41,7 @@ pub(in super::super) struct Urgency {
     pub(in super::super) hurries_from: Instant,
 }
 
-/// Where in the queue an election is.
+/// An election's place in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Place {
     Release { joined: u64 },
@@ -113,12 +113,12 @@ impl Queue {
         }
     }
 
-    /// How many requests wait on which a lead depends.
+    /// The number of waiting requests that a lead depends on.
     pub(super) fn len(&self) -> usize {
         self.releases.len() + self.renewals.len() + self.looks.len() + self.acquires.len()
     }
 
-    /// What is worth the most: a claim that ends soon, then a lease that others wait for, then
+    /// The most valuable request: a claim that ends soon, then a lease that others wait for, then
     /// other claims, then leases that are not held yet, then what leaders say of themselves. One of
     /// the last leaves before acquires if it is `told_first`: acquires without end would hold them
     /// back for ever. Renewals that are not in a hurry leave only if they are `paced` to leave now;

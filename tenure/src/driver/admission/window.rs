@@ -1,4 +1,4 @@
-//! How many calls are in flight at once.
+//! The number of calls in flight at once.
 //!
 //! Enough to keep the store busy, and no more: each call that the store has not begun yet stands in
 //! front of the next release and the next urgent renewal. The window follows the delay that it
@@ -23,20 +23,20 @@ use crate::Instant;
 const LEAST: f64 = 8.0;
 /// At a round trip of 300 ms, some 25,000 calls a second.
 const MOST: f64 = 8192.0;
-/// How much longer than the shortest time an answer may take because of the requests in front of
-/// it.
+/// The longest delay of an answer by the requests in front of it, beyond the shortest time.
 const TARGET: Duration = Duration::from_millis(5);
-/// How long an overtaken call counts at least; and, if an answer takes longer, in its usual times.
+/// The least time that an overtaken call counts; and, if an answer takes longer, in its usual
+/// times.
 const OVERTAKEN: Duration = Duration::from_millis(10);
 const USUAL_TIMES: u32 = 4;
-/// How long a full window waits for an answer before one more call leaves.
+/// The wait of a full window for an answer before one more call leaves.
 const SILENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 /// Numbers the calls of a driver in the order in which they leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CallNumber(u64);
 
-/// Which calls were answered.
+/// The answered calls.
 #[derive(Default)]
 pub(super) struct Answers {
     last_left: CallNumber,
@@ -54,7 +54,7 @@ impl Answers {
         self.last_answered = self.last_answered.max(call);
     }
 
-    /// Whether a call that left later was answered.
+    /// True if a call that left later was answered.
     pub(super) fn overtook(&self, call: CallNumber) -> bool {
         call < self.last_answered
     }
@@ -66,7 +66,7 @@ pub(super) struct Window {
     floor: f64,
     /// The calls in flight that count.
     in_flight: BTreeMap<CallNumber, Flight>,
-    /// When a call has last left or was answered.
+    /// The last departure or answer of a call.
     silent_since: Instant,
     /// The times of answers since a request has failed last.
     times: BTreeMap<&'static str, Times>,
@@ -112,7 +112,7 @@ impl Window {
         }
     }
 
-    /// Whether none of so many waiting requests may leave. A few may always leave beside the
+    /// True if none of so many waiting requests may leave. A few may always leave beside the
     /// others: with few elections, a call that is stuck must not hold back the renewals of all.
     #[allow(clippy::cast_precision_loss, reason = "a count of requests")]
     pub(super) fn is_full_for(&self, waiting: usize) -> bool {
@@ -133,18 +133,18 @@ impl Window {
         OVERTAKEN.max(Duration::from_secs_f64(self.usual) * USUAL_TIMES)
     }
 
-    /// When one more call may leave a full window that is not answered.
+    /// The time of one more call in a full window that is not answered.
     fn probes_at(&self) -> Instant {
         let silence = Duration::from_secs_f64(self.usual) * USUAL_TIMES;
         self.silent_since + silence.clamp(SILENCE.0, SILENCE.1)
     }
 
-    /// Whether one more call may leave, though the window is full.
+    /// True if one more call may leave, though the window is full.
     pub(super) fn probes(&self, now: Instant) -> bool {
         now >= self.probes_at()
     }
 
-    /// When a full window may let another call leave, though nothing is answered.
+    /// The time of another call in a full window, if nothing is answered.
     pub(super) fn reopens_at(&self, answers: &Answers) -> Instant {
         let first = self.in_flight.first_key_value().filter(|(call, _)| answers.overtook(**call));
         let counts_until = first.map(|(_, flight)| flight.left + self.overtaken_counts());
@@ -229,7 +229,7 @@ mod tests {
             !self.window.is_full_for(waiting)
         }
 
-        /// Whether one of many may leave.
+        /// True if one of many may leave.
         fn has_room(&mut self) -> bool {
             self.has_room_for(10_000)
         }
@@ -240,7 +240,7 @@ mod tests {
             call
         }
 
-        /// As many as the window admits.
+        /// Fills the window.
         fn fill(&mut self) -> Vec<CallNumber> {
             std::iter::from_fn(|| if self.has_room() { Some(self.leaves()) } else { None })
                 .collect()

@@ -21,7 +21,7 @@ use crate::shared::{ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
 use crate::{Instant, Token};
 
-/// What is known of the record of the present tenure, of a candidate whose profile was replaced.
+/// The known state of the record of the present tenure, of a candidate whose profile was replaced.
 /// The others have none: a process may have a hundred thousand.
 #[derive(Default)]
 pub(super) struct Describing(Option<Box<Known>>);
@@ -33,7 +33,7 @@ struct Known {
     refused: u64,
     /// Counts failures: an answer to what was sent before the last one proves nothing.
     failures: u32,
-    /// Whether the record may be older than the profile.
+    /// True if the record may be older than the profile.
     may_be_behind: bool,
     progress: Progress,
     /// A profile that is replaced all the time costs no more than one request in the least retry
@@ -48,11 +48,11 @@ enum Progress {
     InFlight,
 }
 
-/// How telling a version has ended.
+/// The end of a description.
 pub(in super::super) struct Description {
     pub(in super::super) election: ElectionId,
     pub(in super::super) left: Left,
-    /// How long the answer took; `None` if there was none.
+    /// The answer's duration; `None` if there was none.
     pub(in super::super) took: Option<Duration>,
     token: Token,
     version: u64,
@@ -97,13 +97,13 @@ impl Describing {
         }
     }
 
-    /// When to look whether the store has to be told something.
+    /// The next look whether the store has to be told something.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let known = self.0.as_deref()?;
         (known.may_be_behind && known.progress == Progress::None).then_some(known.not_before)
     }
 
-    /// What is known from the first replaced profile on.
+    /// The state from the first replaced profile on.
     fn known(&mut self) -> &mut Known {
         self.0.get_or_insert_default()
     }

@@ -1,4 +1,4 @@
-//! What follows from the events of an election's state machine.
+//! Acts on the events of an election's state machine.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

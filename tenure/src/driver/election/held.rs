@@ -10,13 +10,13 @@ use crate::logging::{self, LIFE};
 use crate::{Instant, Token};
 
 impl Election {
-    /// How much longer the tenure with that token is held.
+    /// The time left of the hold of that tenure.
     fn held_for(&self, token: Token, now: Instant) -> Option<Duration> {
         let tenure = self.tenure.as_ref().filter(|tenure| tenure.token() == token)?;
         tenure.held_until().map(|until| until.since(now)).filter(|left| !left.is_zero())
     }
 
-    /// Whether the lease of that tenure is left to run out, and not given back.
+    /// True if the lease of that tenure is left to run out, and not given back.
     pub(super) fn runs_out(&self, token: Token, now: Instant) -> bool {
         let Some(held_for) = self.held_for(token, now) else { return false };
         logging::info!(

@@ -1,4 +1,4 @@
-//! What an election's handles may know of it between two tenures.
+//! Announces an election to its handles between two tenures.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ impl Watched {
         watch.work.push(work);
     }
 
-    /// When the first of it must have called again.
+    /// The first due time of its calls.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.as_ref()?.work.iter().filter_map(|one| one.due_at()).min()
     }
@@ -34,7 +34,7 @@ impl Watched {
         self.0.as_ref().is_some_and(|watch| watch.is_silent)
     }
 
-    /// Why the tenure ended, if the machine gives that reason.
+    /// The actual reason, if the machine gives that one.
     pub(super) fn reason(&self, reason: StepDownReason) -> StepDownReason {
         match reason {
             StepDownReason::Resigned if self.is_silent() => StepDownReason::Unresponsive,
@@ -56,7 +56,7 @@ impl Election {
         }
     }
 
-    /// Whether the tenure has to be resigned because its work is silent.
+    /// True if the tenure has to be resigned because its work is silent.
     pub(super) fn gives_up_silent_work(&mut self, now: Instant) -> bool {
         if self.watched.is_silent() || self.watched.deadline().is_none_or(|due| now < due) {
             return false;

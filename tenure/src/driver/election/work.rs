@@ -1,5 +1,4 @@
-//! What the loss of offered work means: a leader without work would keep other candidates from
-//! doing it.
+//! The consequences of lost work: a leader without work would keep other candidates from doing it.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use crate::runtime::part_of;
 use crate::shared::LostWork;
 use crate::{Instant, StepDownReason, Token};
 
-/// Whether the candidate stays out of the election because its work was lost.
+/// The candidate's stay out of the election because its work was lost.
 #[derive(Clone, Copy)]
 pub(super) enum WithoutWork {
     No,
@@ -24,11 +23,11 @@ pub(super) enum WithoutWork {
     Until(Instant),
 }
 
-/// How often failures in a row double the pause.
+/// The failures in a row that double the pause.
 const DOUBLINGS: u32 = 4;
 
 impl WithoutWork {
-    /// Why the tenure ended, if the machine gives that reason.
+    /// The actual reason, if the machine gives that one.
     pub(super) fn reason(self, reason: StepDownReason) -> StepDownReason {
         match (self, reason) {
             (Self::Leaving { reason, .. }, StepDownReason::Resigned) => reason,
@@ -45,7 +44,7 @@ impl WithoutWork {
 }
 
 impl Election {
-    /// When a candidate that was without work campaigns again.
+    /// The next campaign of a candidate that was without work.
     pub(super) fn campaigns_again_at(&self) -> Option<Instant> {
         match self.without_work {
             WithoutWork::Until(at) if self.shared.is_offered_work() => Some(at),
@@ -53,7 +52,7 @@ impl Election {
         }
     }
 
-    /// Whether the candidate has to leave the election because its work was lost: under its tenure,
+    /// True if the candidate has to leave the election because its work was lost: under its tenure,
     /// unless it was waiting for one. Then all of it has to be lost.
     pub(in super::super) fn lost_work(
         &mut self,
@@ -105,7 +104,7 @@ impl Election {
         }
     }
 
-    /// How long to stay out.
+    /// The time to stay out.
     fn pause_after(&self, how: LostWork) -> Duration {
         let hold_off = self.shared.settings.chosen.hold_off;
         match how {
@@ -123,8 +122,7 @@ impl Election {
         self.without_work = WithoutWork::No;
     }
 
-    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or
-    /// stops.
+    /// The pause after a resignation; `None` for a candidate that waits for work, or stops.
     pub(in super::super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
         match self.without_work {
             WithoutWork::No => Some(hold_off).filter(|_| !self.stopping),

@@ -1,4 +1,4 @@
-//! What is kept of one election, as JSON text.
+//! The value of one election, as JSON text.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use crate::{HolderId, Instant, Token};
 pub struct Election {
     /// The last tenure, if there was one.
     pub tenant: Option<Tenant>,
-    /// What is known about the value's history, if anything.
+    /// The known history of the value, if any.
     pub past: Option<Past>,
 }
 
 /// The last tenure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
-    /// What decisions rest on.
+    /// The basis of decisions.
     pub record: Record,
-    /// What other candidates are told.
+    /// The part for other candidates.
     pub profile: Profile,
     /// The version of the profile; 0 for that of the grant.
     pub version: u64,
@@ -46,12 +46,12 @@ impl Election {
         text.election().ok_or_else(|| damaged(&"a number is out of its bounds"))
     }
 
-    /// As a value: text in UTF-8, in one line.
+    /// The value: text in UTF-8, in one line.
     pub fn write(&self) -> Bytes {
         self.replacing(None)
     }
 
-    /// As a value that replaces the version of that name. With names, no value is swapped in twice
+    /// The value that replaces the version of that name. With names, no value is swapped in twice
     /// as long as none is lost, also if a version is a digest of the value.
     pub(super) fn replacing(&self, replaced: Option<String>) -> Bytes {
         Text { replaced, ..Text::from(self) }.write()

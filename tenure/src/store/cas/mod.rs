@@ -42,7 +42,7 @@ pub trait Cas: Send + Sync + 'static {
     /// Names one writing of one value.
     type Version: Clone + PartialEq + Send + Sync + 'static;
 
-    /// What kind of store this is. [`CasStore`] sets how many round trips a request takes.
+    /// The kind of this store. [`CasStore`] sets how many round trips a request takes.
     fn traits(&self) -> StoreTraits;
 
     /// The value of an election, or `None` if it has none.
@@ -75,9 +75,9 @@ pub trait Cas: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Which history the backend is in, as a version tells: another number whenever values may have
-    /// been lost, such as an identity that the backend gives to each value that is created.
-    /// Default: 0, a backend that can't tell.
+    /// The history of the backend, as a version tells: another number whenever values may have been
+    /// lost, such as an identity that the backend gives to each value that is created. Default: 0,
+    /// a backend that can't tell.
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
@@ -117,13 +117,13 @@ pub trait Cas: Send + Sync + 'static {
 /// A value as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned<V> {
-    /// What was swapped in.
+    /// The swapped-in value.
     pub value: Bytes,
-    /// Which writing that was.
+    /// Its version.
     pub version: V,
 }
 
-/// What became of a swap.
+/// The outcome of a swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swapped<V> {
     /// The value was replaced, and has this version now.
@@ -138,7 +138,7 @@ pub enum Swapped<V> {
 pub struct Change<V> {
     /// Whose it is.
     pub key: Key,
-    /// What it is now; `None` if the backend does not tell it, or it was deleted. A request that
+    /// The value now; `None` if the backend does not tell it, or it was deleted. A request that
     /// begins with it, and not with a read, takes one round trip less.
     pub found: Option<Versioned<V>>,
 }

@@ -1,4 +1,4 @@
-//! How long requests are waited for, as those tell that were given up.
+//! The wait for requests, by those that were given up.
 //!
 //! A request that reads and swaps takes two round trips. Where the caller gives up before the
 //! second answer comes, each attempt would swap, and none would learn of it. So what was read is
@@ -12,7 +12,7 @@ use crate::store::{StoreError, StoreErrorKind};
 /// A backend that answers sooner is not what requests are given up for.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// How long the request was waited for that was given up last.
+/// The wait for the request that was given up last.
 #[derive(Default)]
 pub(super) struct Patience(Mutex<Option<Duration>>);
 

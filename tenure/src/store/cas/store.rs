@@ -35,7 +35,7 @@ const SHOWN_MOST: usize = 10_000;
 /// The last value of an election that is known.
 struct Last<V> {
     found: Versioned<V>,
-    /// Whether this process has written it. If another value has replaced the same version, the
+    /// True if this process has written it. If another value has replaced the same version, the
     /// backend has done so twice. A value that was only read may be of a backend that was restored
     /// since.
     is_own: bool,
@@ -109,9 +109,9 @@ impl<C: Cas> CasStore<C> {
         Self { inner: Arc::new(inner), trust_empty_store: false }
     }
 
-    /// Whether a value that does not exist counts as one that never did, so that no candidate waits
-    /// before the first lease of an election. For tests and throw-away servers only: it gives up
-    /// promise G6 for a loss of the value. Default: no.
+    /// Sets whether a value that does not exist counts as one that never did, so that no candidate
+    /// waits before the first lease of an election. For tests and throw-away servers only: it gives
+    /// up promise G6 for a loss of the value. Default: no.
     #[must_use]
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
@@ -123,8 +123,8 @@ impl<C: Cas> CasStore<C> {
         &self.inner.backend
     }
 
-    /// Whether a request may begin with what is known: it changes the value, or is decided anew by
-    /// what the backend has now.
+    /// True if a request may begin with the known value: it changes the value, or is decided anew
+    /// by what the backend has now.
     fn may_know(request: &Request) -> bool {
         match request {
             Request::Acquire { .. }
@@ -151,7 +151,7 @@ impl<C: Cas> CasStore<C> {
         }
     }
 
-    /// What becomes of an election by a request.
+    /// The election after a request, and the reply.
     fn step(
         &self,
         identity: u128,
@@ -302,7 +302,7 @@ impl<C: Cas> Store for CasStore<C> {
 }
 
 impl<V> Change<V> {
-    /// Whether a candidate may be granted the lease, or should ask for it: once for each of these
+    /// True if a candidate may be granted the lease, or should ask for it: once for each of these
     /// wishes. Whatever else the leader or a candidate that asks has written is no hint, since the
     /// release is looked at that much later. What can't be read is left to the request that
     /// follows.

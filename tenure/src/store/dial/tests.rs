@@ -94,7 +94,7 @@ impl Dialler {
         Self { dial: Dial::new(&runtime, WITHIN), host }
     }
 
-    /// What was reached, and after how many milliseconds; an error if nothing was within the time.
+    /// The reached server, and after how many milliseconds; an error if none was within the time.
     fn connects(&self) -> Result<(Reached, u128), io::ErrorKind> {
         let mut connecting = std::pin::pin!(self.dial.connect("test", 7));
         let began = self.host.now();

@@ -1,4 +1,4 @@
-//! How to reach an etcd cluster, and where in it elections are kept.
+//! The way to an etcd cluster, and the place of its elections.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) const ELECTION_TIMEOUT: Setting<Duration> = Setting::parameter("elect
 .default("1000")
 .about("the members' `--election-timeout` in milliseconds, or more");
 
-/// Where an etcd cluster is, and how to use it.
+/// An etcd cluster, and how to use it.
 ///
 /// ```
 /// use tenure::store::etcd::EtcdConfig;
@@ -43,7 +43,7 @@ pub(super) const ELECTION_TIMEOUT: Setting<Duration> = Setting::parameter("elect
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct EtcdConfig {
-    /// As `host:port`.
+    /// Members as `host:port`.
     pub(super) endpoints: Vec<String>,
     pub(super) login: Login,
     pub(super) tls: Option<TlsConfig>,
@@ -141,8 +141,8 @@ impl EtcdConfig {
         self
     }
 
-    /// How much too early a lease may end: by two election timeouts, for which an etcd leader may
-    /// not know that it was replaced, and by the second in which etcd counts.
+    /// The time that a lease may end early: two election timeouts, for which an etcd leader may not
+    /// know that it was replaced, and the second in which etcd counts.
     pub(super) fn granularity(&self) -> Duration {
         Duration::from_secs(1) + self.election_timeout * 2
     }
@@ -166,7 +166,7 @@ impl EtcdConfig {
         format!("{}{key}", self.leaders())
     }
 
-    /// What the keys of all live leases under the prefix begin with.
+    /// The beginning of the keys of all live leases under the prefix.
     pub(super) fn leaders(&self) -> String {
         format!("{}/leader/", self.prefix)
     }
@@ -176,7 +176,7 @@ impl EtcdConfig {
         format!("{}{key}", self.records())
     }
 
-    /// What the keys of all records under the prefix begin with.
+    /// The beginning of the keys of all records under the prefix.
     pub(super) fn records(&self) -> String {
         format!("{}/record/", self.prefix)
     }
@@ -218,7 +218,7 @@ fn prefix(text: &str) -> Result<String, Fault> {
     }
 }
 
-/// Whether a server accepts it: these are the bounds of etcd's own `--election-timeout`.
+/// True if a server accepts it: these are the bounds of etcd's own `--election-timeout`.
 fn is_election_timeout(timeout: &Duration) -> bool {
     (Duration::from_millis(10)..=Duration::from_secs(50)).contains(timeout)
 }

@@ -1,4 +1,4 @@
-//! What a request does to a state: the contract's own code decides it, and this turns it into what
+//! A request's effect on a state: the contract's own code decides it, and this turns it into what
 //! is to be written.
 //!
 //! Tokens are revisions plus an offset. A grant's revision is known only once it is written; it is
@@ -26,7 +26,7 @@ pub(super) struct Circumstances {
     pub(super) trust_empty_store: bool,
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {
     /// A grant's token is the least that it can be.
@@ -37,7 +37,7 @@ pub(super) struct Decision {
     pub(super) past: Option<(Past, u64)>,
 }
 
-/// What happens to the leader's key and to the record.
+/// The change of the leader's key and of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Nothing.

@@ -52,7 +52,7 @@ pub(super) fn not_connected(endpoint: &str, error: &Error) -> StoreError {
     }
 }
 
-/// Whether the connection is still usable: the member has answered, and another member would answer
+/// True if the connection is still usable: the member has answered, and another member would answer
 /// the same. Whether the request had an effect is unknown, as after every error. A member without
 /// space answers `Full` also to a transaction that it has carried out: `quotaApplierV3` in etcd's
 /// `apply.go` applies first.

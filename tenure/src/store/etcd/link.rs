@@ -38,11 +38,11 @@ use crate::store::watches::Watches;
 use crate::store::{Key, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
-/// How long to wait for a member before the next one is asked too.
+/// The time to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
 
-/// How many streams of keepalives wait for the next one; as many as are used at once by several
-/// calls of many renewals.
+/// The most waiting streams of keepalives; as many as are used at once by several calls of many
+/// renewals.
 const STREAMS: usize = 128;
 
 pub(super) struct Link {
@@ -53,7 +53,7 @@ pub(super) struct Link {
     /// The tenures of this process's candidates that were granted or renewed last, and not given
     /// back, across connections.
     tenures: Mutex<Recent<Tenure>>,
-    /// What purges have watched.
+    /// The marks watched by purges.
     pub(super) purging: Mutex<Watches<Key, Mark>>,
     /// The endpoint to begin with: not the one that has just failed.
     first: AtomicUsize,
@@ -99,7 +99,7 @@ impl Link {
         self.tenures().len()
     }
 
-    /// That tenure is over.
+    /// A tenure is over.
     pub(super) fn forget(&self, key: &Key, (holder, token): (HolderId, Token)) {
         let mut tenures = self.tenures();
         if tenures.get(key).is_some_and(|known| (known.holder, known.token) == (holder, token)) {
@@ -276,7 +276,7 @@ impl Live {
         !self.streams().is_empty()
     }
 
-    /// What has ended one stream has probably ended all.
+    /// The end of one stream is probably the end of all.
     pub(super) fn drop_streams(&self) {
         let streams = std::mem::take(&mut *self.streams());
         drop(streams);

@@ -26,9 +26,9 @@ use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{Key, StoreError};
 
-/// How many elections one step looks at. A transaction may have 128 operations, by etcd's default.
+/// The most elections in one step. A transaction may have 128 operations, by etcd's default.
 const ELECTIONS: i64 = 32;
-/// How many keys one step of a listing reads.
+/// The most keys in one step of a listing.
 const KEYS: i64 = 256;
 
 impl Link {
@@ -226,7 +226,7 @@ fn key(records: &str, name: &[u8]) -> Option<Key> {
     Key::new(key).ok()
 }
 
-/// Where the next step begins.
+/// The next step's beginning.
 fn next(found: &GetResponse) -> Option<Vec<u8>> {
     let last = found.kvs().last().filter(|_| found.more());
     last.map(|last| [last.key(), &[0]].concat())

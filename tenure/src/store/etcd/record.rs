@@ -27,7 +27,7 @@ const MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 1024;
 /// Under the key of an election's record, which outlives its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Election {
-    /// As it was written. Whether the lease has ended since is told by the leader's key.
+    /// The record as it was written. The leader's key tells whether the lease has ended since.
     pub(super) record: Record,
     /// The revision of the grant; the token is this plus the offset.
     pub(super) granted: u64,
@@ -116,7 +116,7 @@ impl Election {
 /// Under the prefix's key of the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
-    /// What the contract keeps; its identity is the cluster's.
+    /// The contract's past; its identity is the cluster's.
     pub(super) past: Past,
     /// The offset of new tokens.
     pub(super) offset: u64,
@@ -152,12 +152,12 @@ pub(super) fn leader(holder: HolderId) -> Vec<u8> {
     format!("{FORMAT} {holder}").into_bytes()
 }
 
-/// Whether that is the value of a live lease.
+/// Reads the value of a live lease.
 pub(super) fn is_leader(text: &[u8]) -> Option<()> {
     words(text).map(|[_]: [_; 1]| ())
 }
 
-/// What stands under that key, as `read` takes it.
+/// The value under that key, as `read` takes it.
 pub(super) fn readable<T>(
     (key, text): (&[u8], &[u8]),
     what: &str,

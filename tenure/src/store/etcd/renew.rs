@@ -19,7 +19,7 @@ use super::session::{Outcome, Session};
 use super::state::{State, unexpected};
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 
-/// How often a renewal looks for its lease, which moves only if the tenure was granted again.
+/// The most looks of a renewal for its lease, which moves only if the tenure was granted again.
 const ROUNDS: usize = 5;
 
 /// A keepalive that was answered, in this term.

@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
         self.link.runtime.spawn(revoke.boxed());
     }
 
-    /// What remains of a lease, in whole seconds, rounded up.
+    /// The rest of a lease, in whole seconds, rounded up.
     pub(super) async fn remaining(&self, lease: i64) -> Result<u64, StoreError> {
         let answer = self.ask(self.client().lease_client().time_to_live(lease, None)).await?;
         // The server rounds down; below zero the lease has ended, and its key is about to.

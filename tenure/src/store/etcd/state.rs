@@ -53,7 +53,7 @@ impl Names {
         [&self.leader, &self.record, &self.past].map(|name| TxnOp::get(name.as_str(), None))
     }
 
-    /// That nothing has been written since that state.
+    /// The comparisons for no write since that state.
     pub(super) fn unchanged(&self, state: &State) -> [Compare; 3] {
         let leader = state.leader.map(|leader| leader.modified);
         let record = state.election.as_ref().map(|found| found.modified);
@@ -116,7 +116,7 @@ impl State {
         Some(past)
     }
 
-    /// Whether the log is shorter than the past requires. Each entry of a cluster's log raises the
+    /// True if the log is shorter than the past requires. Each entry of a cluster's log raises the
     /// revision by one at most, so *index minus revision* never falls as long as the log continues.
     /// A cluster restored from a snapshot keeps the revision, and the cluster's identity if it is
     /// given the old token, but begins a new log.

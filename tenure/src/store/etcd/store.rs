@@ -19,7 +19,7 @@ use crate::store::{
     are_renewals, each_alone, subscriptions,
 };
 
-/// How many keepalives share a read. A transaction may have 128 reads, by etcd's default.
+/// The number of keepalives in a read. A transaction may have 128 reads, by etcd's default.
 const RENEWALS_IN_CALL: usize = 16;
 
 /// Leases in an etcd cluster: one connection for all elections, to one member, opened when first

@@ -32,8 +32,8 @@ pub struct KubernetesConfig {
 }
 
 impl KubernetesConfig {
-    /// That namespace, of the cluster that a kubeconfig names (`KUBECONFIG`, or `~/.kube/config`),
-    /// if there is one, and otherwise of the cluster that the process runs in.
+    /// A namespace of the cluster that a kubeconfig names (`KUBECONFIG`, or `~/.kube/config`), if
+    /// there is one, and otherwise of the cluster that the process runs in.
     ///
     /// # Errors
     /// If no namespace can have that name.
@@ -87,12 +87,12 @@ impl KubernetesConfig {
         &self.namespace
     }
 
-    /// What the name of the key's Lease is.
+    /// The name of the key's Lease.
     pub(super) fn name(&self, key: &crate::store::Key) -> String {
         super::names::name(&self.prefix, key)
     }
 
-    /// Where the objects are.
+    /// The path of the objects.
     pub(super) fn path(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }

@@ -27,8 +27,8 @@ pub(super) fn of(error: &Error) -> StoreError {
     }
 }
 
-/// Why no configuration could be read. A parser's text has the lines around an error, and so tokens
-/// and keys: only the place is shown.
+/// An unreadable configuration. A parser's text has the lines around an error, and so tokens and
+/// keys: only the place is shown.
 pub(super) fn unreadable(config: &KubernetesConfig, error: &(dyn Cause + 'static)) -> StoreError {
     let known = causes(error).find_map(|cause| cause.downcast_ref::<KubeconfigError>());
     let wrong = match known {
@@ -51,8 +51,8 @@ pub(super) fn unreadable(config: &KubernetesConfig, error: &(dyn Cause + 'static
     StoreError::new(StoreErrorKind::NoCredentials, detail)
 }
 
-/// Why there is nothing to log in with. What a program of the kubeconfig was given, or has written,
-/// may be a secret.
+/// The lack of a login. What a program of the kubeconfig was given, or has written, may be a
+/// secret.
 fn no_login(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => {
@@ -68,7 +68,7 @@ fn no_login(error: &AuthError) -> String {
     }
 }
 
-/// Why there is no connection.
+/// The lack of a connection.
 pub(super) fn unreachable(host: &str, port: u16, error: &std::io::Error) -> StoreError {
     StoreError::about_tls(error).unwrap_or_else(|| {
         let detail = format_args!("{host}:{port}: {error}");
@@ -76,19 +76,19 @@ pub(super) fn unreachable(host: &str, port: u16, error: &std::io::Error) -> Stor
     })
 }
 
-/// Whether the server has answered, and refuses what was asked. After another error a new
-/// connection is needed, which may have other credentials.
+/// True if the server has answered, and refuses the request. After another error a new connection
+/// is needed, which may have other credentials.
 pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Api(status) if is_answer(status))
 }
 
-/// Whether an API server says that, to a user that it knows. kube reads any JSON object as a
+/// True if an API server says that, to a user that it knows. kube reads any JSON object as a
 /// `Status`: that of a proxy has no code.
 pub(super) fn is_answer(status: &Status) -> bool {
     !matches!(status.code, 0 | 401)
 }
 
-/// Whether a write was refused since the object is another one than was read: there is one already,
+/// True if a write was refused since the object is another one than was read: there is one already,
 /// or it is gone, or a test of the patch has failed.
 pub(super) fn is_conflict(status: &Status, is_patch: bool) -> bool {
     if is_denied(&status.message) {
@@ -106,12 +106,12 @@ pub(super) fn is_conflict(status: &Status, is_patch: bool) -> bool {
     }
 }
 
-/// Whether a webhook or a policy has denied a request, with a code of its choice.
+/// True if a webhook or a policy has denied a request, with a code of its choice.
 fn is_denied(message: &str) -> bool {
     message.contains("admission webhook \"") || message.contains("AdmissionPolicy '")
 }
 
-/// What the server says.
+/// The server's error.
 pub(super) fn answered(status: &Status) -> StoreError {
     let Status { code, message, .. } = status;
     match code {
@@ -176,7 +176,7 @@ mod tests {
         serde_json::from_value(status).unwrap()
     }
 
-    /// As kube-apiserver words them.
+    /// The words of kube-apiserver.
     #[test]
     fn a_failed_test_is_a_conflict() {
         let failed = "the server rejected our request due to an error in our request";

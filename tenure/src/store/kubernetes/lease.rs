@@ -23,7 +23,7 @@ pub(super) const KEY: &str = "tenure.dev/key";
 /// candidates wrote them last.
 pub(super) const WROTE: &str = "tenure.dev/wrote";
 
-/// What another kind has given back contradicts no settings.
+/// No settings contradict what another kind has given back.
 const AGREES_WITH_ALL: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) struct Metadata {
     pub(super) labels: BTreeMap<String, String>,
 }
 
-/// What one reading of an object says.
+/// One reading of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) lease: Lease,
@@ -96,7 +96,7 @@ impl Lease {
         format!("{} {}", written(spec), transitions(spec))
     }
 
-    /// What was written last by this kind of candidates, and its transitions, which earlier
+    /// The text that this kind of candidates wrote last, and its transitions, which earlier
     /// versions left out. No holder of this kind ends with a number as a word of its own.
     fn last_wrote(&self) -> Option<(&str, Option<u64>)> {
         let text = self.metadata.annotations.get(WROTE)?.as_str();
@@ -110,7 +110,7 @@ impl Lease {
         self.last_wrote().is_some_and(|(last, _)| last == written(&self.spec))
     }
 
-    /// Whether a candidate of another kind has taken the lease over since this kind wrote last: it
+    /// True if a candidate of another kind has taken the lease over since this kind wrote last: it
     /// raises the transitions then. Its release leaves them as they are.
     fn was_taken_over(&self) -> bool {
         let wrote = self.last_wrote().and_then(|(_, transitions)| transitions);
@@ -161,7 +161,7 @@ impl Lease {
         Ok(Some(Tenant { record, profile, version: 0 }))
     }
 
-    /// How long the lease lasts that the object states.
+    /// The duration of the lease that the object states.
     fn duration(&self) -> Result<Duration, StoreError> {
         let seconds = self.spec.get("leaseDurationSeconds").and_then(Value::as_u64);
         seconds.map(Duration::from_secs).ok_or_else(|| {
@@ -180,12 +180,12 @@ fn written(spec: &Map<String, Value>) -> String {
     format!("{} {}", text("renewTime"), text("holderIdentity"))
 }
 
-/// How often another candidate has taken the lease, of whatever kind.
+/// The lease's transitions among candidates of whatever kind.
 pub(super) fn transitions(spec: &Map<String, Value>) -> u64 {
     spec.get("leaseTransitions").and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// As much of an identity as a name may have.
+/// The part of an identity that a name may have.
 fn profile(identity: &str) -> Result<Profile, StoreError> {
     let end = (0..=identity.len().min(Profile::NAME_MOST)).rev();
     let end = end.into_iter().find(|end| identity.is_char_boundary(*end)).unwrap_or(0);
@@ -264,7 +264,7 @@ pub(super) mod tests {
         Tenant { record, profile: profile("ours").unwrap(), version: 0 }
     }
 
-    /// That tenure, as a candidate of another kind has left its object.
+    /// A tenure, as a candidate of another kind has left its object.
     fn left(released: bool, wrote: &str, spec: &Value) -> Found {
         let key = Key::new("job").unwrap();
         let election = Election { tenant: Some(tenant(released)), past: None }.write();

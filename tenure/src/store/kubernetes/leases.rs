@@ -22,7 +22,7 @@ use crate::store::key::fnv;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
 
-/// How many objects one step of a listing reads.
+/// The most objects in one step of a listing.
 const LISTED: u16 = 256;
 
 /// The objects of one namespace.
@@ -177,7 +177,7 @@ pub(super) fn read(key: &Key, lease: Lease) -> Result<Versioned<Box<Found>>, Sto
     Ok(Versioned { value, version: Box::new(found) })
 }
 
-/// Whether the object is missing, and not the whole interface or the namespace.
+/// True if the object is missing, and not the whole interface or the namespace.
 fn is_of_a_lease(status: &kube_client::error::Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.kind == "leases")
 }
@@ -213,7 +213,7 @@ mod tests {
         lease["metadata"]["annotations"].as_object_mut().unwrap()
     }
 
-    /// What becomes of [`before`], or of a new object.
+    /// The result for [`before`], or for a new object.
     fn written(sent: Value) -> Value {
         let operations = match sent {
             Value::Array(operations) => operations,

@@ -42,9 +42,9 @@ use crate::store::{Key, StoreError, StoreErrorKind};
 /// This is for streams of events: requests have timeouts of their own.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
-/// What needs no right, and no etcd.
+/// A path that needs no right, and no etcd.
 const VERSION: &str = "/version";
-/// What the API server's log of requests calls this client.
+/// This client's name in the API server's log of requests.
 const CLIENT: &str = concat!("tenure/", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Link {
@@ -58,7 +58,7 @@ pub(super) struct Link {
     dial: Dial,
 }
 
-/// What events have shown of elections that are listened to.
+/// The events of elections that are listened to.
 #[derive(Default)]
 pub(super) struct Shown {
     /// Until that is taken.
@@ -76,13 +76,13 @@ pub(super) struct Live {
 
 /// The streams of events that are open. Each ends with its guard.
 pub(super) enum Streams {
-    /// Of these elections, each its own.
+    /// One for each of these elections.
     Each(BTreeMap<Key, DropGuard>),
-    /// Of all elections of the namespace.
+    /// One for all elections of the namespace.
     All { _guard: DropGuard },
 }
 
-/// What the server has answered.
+/// The server's answer.
 pub(super) enum Answer {
     Done(String),
     Refused(Box<Status>),
@@ -207,7 +207,7 @@ impl Link {
         Err(StoreError::showing(StoreErrorKind::Unsupported, detail))
     }
 
-    /// What says where the server is, and how to log in: read again for each connection.
+    /// The server's address and the login: read again for each connection.
     async fn read(&self) -> Result<Config, Box<dyn std::error::Error + Send + Sync>> {
         let KubernetesConfig { kubeconfig, context, .. } = &self.config;
         let options = KubeConfigOptions { context: context.clone(), ..Default::default() };
@@ -281,7 +281,7 @@ impl Link {
     }
 }
 
-/// Where the server is.
+/// The server's address.
 fn address(config: &Config) -> Result<(&str, u16), StoreError> {
     let url = &config.cluster_url;
     let (Some(host), Some("https")) = (url.host(), url.scheme_str()) else {

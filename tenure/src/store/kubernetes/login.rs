@@ -1,8 +1,8 @@
-//! What the program of a kubeconfig with `exec` gives to log in with.
+//! The logins of a kubeconfig's program (`exec`).
 //!
-//! Those of cloud providers take seconds, in which a leader may not wait. So the program runs on a
-//! thread of its own, once for all that wait for it, and again long before what it gave ends, which
-//! is used meanwhile. What it gave outlives a connection, until the server refuses it.
+//! The programs of cloud providers take seconds, in which a leader may not wait. So the program
+//! runs on a thread of its own, once for all that wait for it, and again long before what it gave
+//! ends, which is used meanwhile. What it gave outlives a connection, until the server refuses it.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -21,17 +21,17 @@ use crate::logging;
 use crate::runtime::Runtime;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How long a program may run.
+/// The longest run of a program.
 const RUNS_MOST: Duration = Duration::from_secs(60);
-/// How often it is looked after.
+/// The interval of looks at it.
 const LOOKED_AT: Duration = Duration::from_millis(10);
-/// How long before its end a login is replaced, or in half of the time that is left: a program may
+/// The time from a login's replacement to its end, or half of the time that is left: a program may
 /// give again what it gave before.
 const EARLY: Duration = Duration::from_secs(300);
 /// The least time between two runs, also of a program that fails.
 const APART: Duration = Duration::from_secs(1);
 
-/// What a connection has logged in with.
+/// The login of a connection.
 #[derive(Clone, Default)]
 pub(super) struct Used {
     /// The present header of its requests.
@@ -40,7 +40,7 @@ pub(super) struct Used {
     identity: Arc<Option<(String, String)>>,
 }
 
-/// What the program has given last.
+/// The program's last login.
 #[derive(Clone, Default)]
 pub(super) struct Logins {
     kept: Arc<Mutex<Option<(String, Login)>>>,
@@ -80,7 +80,7 @@ pub(super) fn program(auth: &mut AuthInfo) -> Option<ExecConfig> {
 }
 
 impl Logins {
-    /// What that program gives, or has given before.
+    /// The login of that program, also an earlier one.
     pub(super) async fn get(&self, exec: &ExecConfig) -> Result<Login, StoreError> {
         self.another(exec, None).await
     }
@@ -249,12 +249,12 @@ fn output(mut child: Child, bound: Duration) -> Result<Vec<u8>, StoreError> {
     written.map_err(|error| refused(&error))
 }
 
-/// What the program was given, or has written, may be a secret: neither is shown.
+/// An error without the program's input and output, which may be secret.
 fn refused(why: &dyn std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::NoCredentials, format!("the kubeconfig's program {why}"))
 }
 
-/// How long a login with so much time left is used before another one is asked for.
+/// The pause before another login is requested, with so much time left of this one.
 fn pause(left: Duration) -> Duration {
     (left / 2).max(left.saturating_sub(EARLY)).max(APART)
 }
@@ -264,7 +264,7 @@ fn until(ends: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(left).unwrap_or(0))
 }
 
-/// As kube reads certificates and keys that stand in a kubeconfig.
+/// The form of certificates and keys that stand in a kubeconfig.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

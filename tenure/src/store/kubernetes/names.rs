@@ -4,7 +4,7 @@ use crate::store::Key;
 
 /// The most characters of an object's name.
 const MOST: usize = 253;
-/// How much of a key is readable in a name that can't be the key.
+/// The readable bytes of a key in a name that can't be the key.
 const READABLE: usize = 100;
 
 /// The object's name: the prefix and the key, if that is a name (a DNS subdomain, RFC 1123);
@@ -25,7 +25,7 @@ pub(super) fn name(prefix: &str, key: &Key) -> String {
     format!("{}-{hash:032x}", readable.trim_matches('-')).trim_matches('-').to_owned()
 }
 
-/// Whether that may name an object.
+/// True if this may name an object.
 pub(super) fn is_name(text: &str) -> bool {
     let is_label = |label: &str| {
         let may_be = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -1,4 +1,4 @@
-//! What is written: a new object, and changes of one that test what was read.
+//! The writes: a new object, and changes of one that test what was read.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// The label by which a process watches its elections, and lists them.
 pub(super) const LABEL: (&str, &str) = ("tenure.dev/managed", "true");
-/// What a new object says for people. In an object that is adopted, this label may be another
+/// A label of new objects, for people. In an object that is adopted, this label may be another
 /// tool's.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tenure");
 
@@ -44,7 +44,7 @@ impl Write {
     }
 }
 
-/// What limits a listing or a stream to these objects.
+/// The selector of these objects in a listing or a stream.
 pub(super) fn selector() -> String {
     format!("labelSelector={}%3D{}", LABEL.0.replace('/', "%2F"), LABEL.1)
 }
@@ -121,7 +121,7 @@ fn path(annotation: &str) -> String {
     format!("/metadata/annotations/{}", annotation.replace('/', "~1"))
 }
 
-/// What people and other kinds of candidates are shown, if it changes with that tenure.
+/// The spec for people and other kinds of candidates, if it changes with that tenure.
 fn spec(found: &Found, tenant: &Tenant, is_shared: bool) -> Option<Map<String, Value>> {
     let before = found.own.as_ref().filter(|_| found.other.is_none()).map(|tenant| tenant.record);
     let record = tenant.record;

@@ -30,7 +30,7 @@ use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::subscriptions::{self, Subscriber, Table, Topic};
 use crate::store::{Key, StoreError, StoreErrorKind, Watched};
 
-/// How many elections have a stream each.
+/// The most elections with a stream each.
 const EACH_MOST: usize = 4;
 /// The least time from one opening of a stream to the next, and the pause after an error: servers
 /// end each from time to time.
@@ -180,7 +180,7 @@ impl Link {
         }
     }
 
-    /// What events have shown of elections that are watched. Of several, the last.
+    /// The events of elections that are watched. Of several, the last.
     pub(super) fn changes(
         self: &Arc<Self>,
         watched: Watched,
@@ -276,7 +276,7 @@ mod tests {
         clock: Clock,
         link: Arc<Link>,
         live: Arc<Live>,
-        /// When it was asked, in milliseconds.
+        /// The request times, in milliseconds.
         asked: Arc<Mutex<Vec<u128>>>,
     }
 
@@ -299,7 +299,7 @@ mod tests {
             Self { clock, link: Arc::new(link), live, asked }
         }
 
-        /// Whether the stream is opened again, while time passes.
+        /// True if the stream is opened again, while time passes.
         async fn reopens(&self, end: &CancellationToken) -> bool {
             let at = self.clock.now() + PAUSE;
             tokio::select! {

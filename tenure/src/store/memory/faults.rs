@@ -1,4 +1,4 @@
-//! What a test does to the store itself, beyond what any request can.
+//! A test's faults in the store itself, beyond those of any request.
 
 use tenure_core::{Acquire, NameId};
 

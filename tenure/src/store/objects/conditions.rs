@@ -1,4 +1,4 @@
-//! Whether a server heeds the conditions of writes.
+//! The trial of a server's conditions of writes.
 //!
 //! One that ignores them answers every write with success, and one that checks them in one step and
 //! writes in another lets several writes through that arrive together: either grants a lease to
@@ -31,7 +31,7 @@ const ROUNDS: usize = 3;
 const PAUSE_LEAST: Duration = Duration::from_secs(1);
 const PAUSE_MOST: Duration = Duration::from_secs(60);
 
-/// What is known of a server.
+/// A server's trial.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     /// Set once the server has passed the trial.
@@ -39,7 +39,7 @@ pub(super) struct Conditions {
     /// The steps that it has passed: a trial that is given up, as its request takes too long, is
     /// continued by the next request.
     passed: AtomicUsize,
-    /// How often it was refused: what passes by chance would pass in the end, if asked often enough.
+    /// The number of refusals: what passes by chance would pass in the end, if asked often enough.
     refused: AtomicUsize,
     refusal: Mutex<Option<Refusal>>,
 }

@@ -186,7 +186,7 @@ impl Link {
         found.into_iter().next().ok_or_else(|| unexpected("to a look"))?
     }
 
-    /// What there is of each of these elections, in their order.
+    /// The state of each of these elections, in their order.
     pub(super) async fn look(
         &self,
         live: &Arc<Live>,

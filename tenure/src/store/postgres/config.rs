@@ -1,4 +1,4 @@
-//! How to reach a PostgreSQL server, and where in it elections are kept.
+//! The way to a PostgreSQL server, and the place of its elections.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::tls::TlsConfig;
 
-/// Where a PostgreSQL server is, and how to use it.
+/// A PostgreSQL server, and how to use it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PostgresConfig {
@@ -61,7 +61,7 @@ impl PostgresConfig {
         }
     }
 
-    /// Whether a password goes unencrypted to another machine.
+    /// True if a password goes unencrypted to another machine.
     pub(super) fn is_exposed(&self) -> bool {
         let address = self.host.parse::<IpAddr>();
         let is_here = self.host == "localhost" || address.is_ok_and(|it| it.is_loopback());
@@ -87,8 +87,9 @@ impl PostgresConfig {
         self
     }
 
-    /// Whether to create the table and its functions if they do not exist. Default: yes. Otherwise
-    /// create them by [`LeaseTable::schema_sql`]; the user then needs no right to create anything.
+    /// Sets whether to create the table and its functions if they do not exist. Default: yes.
+    /// Otherwise create them by [`LeaseTable::schema_sql`]; the user then needs no right to create
+    /// anything.
     pub fn create_table(mut self, create: bool) -> Self {
         self.create_table = create;
         self

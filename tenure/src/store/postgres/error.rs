@@ -35,8 +35,8 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 const NOT_SUPPORTED: &str = "0A000";
 /// "Object not in prerequisite state".
 const NOT_READY: &str = "55000";
-/// What the refusal of Amazon Aurora names unless it writes a log for replicas: the function, or in
-/// later versions the setting.
+/// The names in the refusal of Amazon Aurora unless it writes a log for replicas: the function, or
+/// in later versions the setting.
 const LOG_POSITION: [&str; 3] = ["pg_current_wal_lsn", "pg_walfile_name", "wal_level"];
 const TOO_MANY_CONNECTIONS: &str = "53300";
 const OUT_OF_RANGE: &str = "22003";
@@ -189,7 +189,7 @@ pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
     StoreError::new(StoreErrorKind::Permission, detail)
 }
 
-/// Whether that error is about the values of a row, so that the statement may succeed for other
+/// True if that error is about the values of a row, so that the statement may succeed for other
 /// rows.
 pub(super) fn is_about_a_row(error: &Error) -> bool {
     error.code().is_some_and(|code| {
@@ -198,13 +198,13 @@ pub(super) fn is_about_a_row(error: &Error) -> bool {
     })
 }
 
-/// What the server says of values for which a statement fails however often it is repeated.
+/// The server's words about values for which a statement fails however often it is repeated.
 pub(crate) fn refused_values(error: &Error) -> Option<String> {
     let (said, code) = (error.as_db_error()?.message(), error.code()?.code());
     code.starts_with(DATA_EXCEPTIONS).then(|| sanitized(format_args!("{said} ({code})"), 200))
 }
 
-/// Whether that error says that the connection, or a statement that was prepared on it, is
+/// True if that error says that the connection, or a statement that was prepared on it, is
 /// unusable.
 pub(super) fn is_fatal(error: &Error) -> bool {
     error.code().is_none_or(|code| {

@@ -1,5 +1,4 @@
-//! What the command `tenure` asks, for `doctor` and `migrate`: not a part of the interface for
-//! programs.
+//! The requests of `tenure doctor` and `tenure migrate`: not a part of the interface for programs.
 
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +42,7 @@ impl Postgres {
         self.0.migrate(statements).await
     }
 
-    /// Whether a password goes unencrypted to another machine.
+    /// True if a password goes unencrypted to another machine.
     #[doc(hidden)]
     pub fn is_exposed(&self) -> bool {
         self.0.config.is_exposed()

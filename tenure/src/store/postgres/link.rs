@@ -33,9 +33,9 @@ pub(super) struct Link {
     pub(super) listeners: Arc<Listeners>,
     pub(super) requests: Slot<Live>,
     pub(super) listening: Slot<Listening>,
-    /// What purges have seen.
+    /// The marks seen by purges.
     pub(super) watches: Mutex<Watches<Key, Mark>>,
-    /// Whether the log has said that there is none, though there is one for requests.
+    /// True if the log has said that there is none, though there is one for requests.
     lacks_wakeups: AtomicBool,
     dial: Dial,
 }

@@ -16,7 +16,7 @@ pub(super) struct Live {
     /// The process that has reported the identity.
     pub(super) backend: String,
     pub(super) statements: Statements,
-    /// Whether a request over it has compared the server with the past.
+    /// True if a request over it has compared the server with the past.
     pub(super) is_examined: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Connection for Live {
 /// A connection for notifications.
 pub(super) struct Listening {
     pub(super) session: Session,
-    /// Whether it listens to wake-ups, and to messages.
+    /// True if it listens to wake-ups, and to messages.
     pub(super) hints: AtomicBool,
     pub(super) inboxes: AtomicBool,
 }

@@ -15,7 +15,7 @@ use crate::logging;
 use crate::store::subscriptions::inbox;
 use crate::store::{Key, Message, StoreError, StoreErrorKind};
 
-/// How many numbers of messages are remembered, since any role may announce a number again.
+/// The number of remembered message numbers, since any role may announce a number again.
 const REMEMBERED: usize = 1024;
 
 /// Messages to that tenure, each once, however often its number is announced.

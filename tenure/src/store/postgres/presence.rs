@@ -1,4 +1,4 @@
-//! Which parts of the lease table exist, and who owns them: read from the server's catalogue before
+//! The existing parts of the lease table, and their owners: read from the server's catalogue before
 //! any of its functions is called.
 //!
 //! Functions run with the rights of the user who calls them. In a database where others may create
@@ -54,9 +54,9 @@ pub(super) struct Presence {
     pub(super) missing: Option<String>,
     /// A part whose owner is not trusted.
     stranger: Option<String>,
-    /// Whether the table is of an earlier version.
+    /// True if the table is of an earlier version.
     is_old: bool,
-    /// Whether there is a function for the version.
+    /// True if there is a function for the version.
     pub(super) tells_version: bool,
 }
 

@@ -23,7 +23,7 @@ use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How many rows one statement looks at.
+/// The most rows in one statement.
 const ROWS: i64 = 200;
 
 impl Link {
@@ -144,7 +144,7 @@ fn key(row: &Row) -> Result<Option<Key>, StoreError> {
     Ok(str::from_utf8(key).ok().and_then(|key| Key::new(key).ok()))
 }
 
-/// Where the next step begins.
+/// The next step's beginning.
 fn next(page: &[Row]) -> Result<Option<Vec<u8>>, StoreError> {
     let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < ROWS);
     match page.last() {

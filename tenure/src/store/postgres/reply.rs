@@ -14,7 +14,7 @@ use tokio_postgres::types::FromSql;
 use crate::store::{Profile, Reply, Shown, StoreError, StoreErrorKind};
 use crate::{HolderId, Instant, Token};
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Debug)]
 pub(super) struct Found {
     record: Option<Record>,
@@ -62,7 +62,7 @@ impl Found {
         Some(UnwatchedPast { stamp: past.stamp, longest: past.longest })
     }
 
-    /// What a candidate of that quarantine is told; an observer has none.
+    /// The view of a candidate of that quarantine; an observer has none.
     pub(super) fn shown(self, quarantine: Option<Duration>) -> Shown {
         let past = quarantine.and_then(|quarantine| self.unwatched(quarantine));
         let sight = Sight { last: self.last(), record: self.record, past, now: self.now };

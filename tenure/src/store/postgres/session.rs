@@ -92,7 +92,7 @@ pub(super) struct Session {
     pub(super) progress: Progress,
     reached: Reached,
     unreplicated: Arc<AtomicBool>,
-    /// Whether a request over it has succeeded.
+    /// True if a request over it has succeeded.
     served: AtomicBool,
     /// The process that the server named when the connection began.
     pid: i32,
@@ -249,7 +249,7 @@ async fn backend_pid(client: &Client) -> Result<i32, StoreError> {
     Ok(i32::from_be_bytes(pid))
 }
 
-/// Why no connection could be opened, by the library's error.
+/// The failure to open a connection, by the library's error.
 fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "refused; nothing listens there".into(),

@@ -30,13 +30,13 @@ pub(super) fn wish(wish: Wish) -> Vec<u8> {
     }
 }
 
-/// What must be watched, in whole microseconds: not shorter than it is.
+/// A time to watch, in whole microseconds: not shorter than it is.
 pub(super) fn demand(duration: Duration) -> i64 {
     let micros = duration.as_nanos().div_ceil(1_000);
     i64::try_from(micros).map_or(LONGEST, |micros| micros.min(LONGEST))
 }
 
-/// What was watched, in whole microseconds: not longer than it is.
+/// A watched time, in whole microseconds: not longer than it is.
 pub(super) fn watched(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }

@@ -85,14 +85,14 @@ struct Replies {
     most: u64,
     /// The bytes of the present reply so far.
     size: u64,
-    /// How many of its elements are still to come, on all levels together.
+    /// The number of elements still to come, on all levels.
     elements: u64,
     /// The bytes that are left of a text and of the line's end behind it.
     text_left: u64,
     /// The beginning of the present line: the kind of the element and its length.
     head: [u8; HEAD],
     head_length: usize,
-    /// Whether the first of the two bytes that end a line has come.
+    /// True if the first of the two bytes that end a line has come.
     half_an_end: bool,
 }
 

@@ -7,12 +7,12 @@ use super::config::{Address, RedisConfig, Servers};
 use crate::logging;
 use crate::store::error::sanitized;
 
-/// Whether this build has a store that can encrypt: fred can't.
+/// True if this build has a store that can encrypt: fred can't.
 const ENCRYPTS: bool = cfg!(all(feature = "redis-without-tls", feature = "tls"));
 /// The most bytes that are shown of a host.
 const HOST_MOST: usize = 256;
 
-/// What is allowed and risky, in words.
+/// An allowed risk, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caution {
     /// So few sentinels or nodes are listed that none of them may fail.

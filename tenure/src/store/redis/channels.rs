@@ -8,7 +8,7 @@ use crate::Token;
 use crate::store::subscriptions::{Subscriber, Table, Topic, inbox};
 use crate::store::{Key, Message};
 
-/// Who listens to which channel.
+/// The listeners of each channel.
 pub(super) struct Channels {
     prefix: String,
     pub(super) table: Table<Bytes>,

@@ -13,11 +13,11 @@ use super::member::Members;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How often a request is sent elsewhere at most, once without the past among them. Each
+/// The most times that a request is sent elsewhere, once without the past among them. Each
 /// redirection is by a node that knows better, so more never happen.
 pub(super) const REDIRECTIONS: usize = 5;
 
-/// Where to send a request that a node has refused.
+/// The way of a request that a node has refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Elsewhere {
     /// To the node that keeps the slot by now. The node that refused has one vote in finding it.
@@ -67,7 +67,7 @@ fn owner_of(listed: &[Value], by: &Address) -> Result<Address, StoreError> {
     }
 }
 
-/// Where a request belongs, if that error says that it is elsewhere in a cluster.
+/// The way of a request, if that error says that it is elsewhere in a cluster.
 pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> Option<Elsewhere> {
     let Servers::Cluster { .. } = servers else { return None };
     match error.code() {
@@ -83,7 +83,7 @@ pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> 
     }
 }
 
-/// Whether a call was not carried out because its slot is being moved, and some of its keys are at
+/// True if a call was not carried out because its slot is being moved, and some of its keys are at
 /// the other node.
 pub(super) fn is_split(error: &RedisError) -> bool {
     error.code() == Some("TRYAGAIN")

@@ -1,4 +1,4 @@
-//! How to reach Redis servers, and where in them elections are kept.
+//! The way to Redis servers, and the place of their elections.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub(super) const PREFIX: Setting<String> =
         .default("`tenure`")
         .about("the beginning of the names of all keys");
 
-/// Where Redis is, and how to use it: one server, the primary that sentinels watch, or a cluster.
+/// Redis, and how to use it: one server, the primary that sentinels watch, or a cluster.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RedisConfig {
@@ -53,7 +53,7 @@ pub struct RedisConfig {
     pub(super) trust_empty_store: bool,
 }
 
-/// How to find the server that keeps the elections.
+/// The way to the server that keeps the elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Servers {
     /// This server keeps them.
@@ -75,14 +75,14 @@ impl Servers {
     }
 }
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-/// How many replicas must have acknowledged a grant, and how long they are waited for.
+/// The replicas that must have acknowledged a grant, and how long they are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Replicas {
     pub(super) least: u16,
@@ -202,7 +202,7 @@ impl RedisConfig {
         Ok(())
     }
 
-    /// Whether each answer waits for replicas.
+    /// True if each answer waits for replicas.
     #[cfg(feature = "fred")]
     pub(in crate::store) fn waits_for_replicas(&self) -> bool {
         self.replicas.least > 0

@@ -1,4 +1,4 @@
-//! What the command `tenure doctor` asks: not a part of the interface for programs.
+//! The requests of `tenure doctor`: not a part of the interface for programs.
 
 use redis::Value;
 
@@ -22,13 +22,13 @@ impl Redis {
         Ok(texts)
     }
 
-    /// What is allowed and risky about its configuration.
+    /// The allowed risks of its configuration.
     #[doc(hidden)]
     pub fn cautions(&self) -> Vec<Caution> {
         self.0.connector.config.cautions()
     }
 
-    /// How many replicas must acknowledge a grant, and for how long a request waits for them.
+    /// The number of replicas that must acknowledge a grant, and how long a request waits for them.
     #[doc(hidden)]
     pub fn replica_acks(&self) -> (u16, std::time::Duration) {
         let Replicas { least, within } = self.0.connector.config.replicas;
@@ -41,7 +41,7 @@ impl Redis {
         self.0.connector.config.past()
     }
 
-    /// Whether the server's address is fixed: no sentinels or nodes name it.
+    /// True if the server's address is fixed: no sentinels or nodes name it.
     #[doc(hidden)]
     pub fn is_one_server(&self) -> bool {
         self.0.connector.config.servers.listed().is_empty()

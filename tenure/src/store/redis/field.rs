@@ -1,4 +1,4 @@
-//! What the scripts' answers are made of.
+//! The elements of the scripts' answers.
 
 /// One element of a script's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

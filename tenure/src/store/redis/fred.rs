@@ -172,7 +172,7 @@ async fn scan(link: &Link, live: &Live, from: Cursor) -> Result<Scanned, StoreEr
     purge::scanned(&found.map_err(|error| failed(&error))?)
 }
 
-/// What a step over that connection has shown of it.
+/// Judges a connection by a step over it.
 fn judged<T>(link: &Link, live: &Arc<Live>, step: Result<T, StoreError>) -> Result<T, StoreError> {
     match &step {
         Ok(_) => live.served.store(true, Ordering::Relaxed),

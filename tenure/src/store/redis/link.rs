@@ -41,7 +41,7 @@ impl Link {
         self.current.get(patience, connect).await
     }
 
-    /// Why there is no connection, or why no promise of the server can be vouched for.
+    /// The lack of a connection, or of members to vouch for the server's promises.
     pub(super) fn connect_error(&self) -> Option<StoreError> {
         self.current.connect_error().or_else(|| self.route.members.connect_error())
     }
@@ -60,7 +60,7 @@ impl Link {
         Ok(live)
     }
 
-    /// When an attempt to connect that begins now can still say what it waited for.
+    /// The last time for an attempt that begins now to say what it waited for.
     pub(super) fn late(&self) -> Instant {
         let Connector { config, runtime, .. } = &*self.connector;
         runtime.now() + config.connect_timeout * 9 / 10

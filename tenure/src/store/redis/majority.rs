@@ -1,4 +1,4 @@
-//! What more than half of the listed sentinels or nodes say.
+//! The majority of the listed sentinels or nodes.
 //!
 //! They are asked at the same time, so a member that hangs costs no time, and a member that was cut
 //! off is outvoted.
@@ -71,7 +71,7 @@ fn undecided(
     }
 }
 
-/// Which of two errors to report: an unreachable member says least.
+/// The error to report of two: an unreachable member says least.
 fn worse(one: Option<StoreError>, other: StoreError) -> StoreError {
     match one {
         Some(one) if one.kind() != StoreErrorKind::Unreachable => one,

@@ -68,7 +68,7 @@ impl Members {
         Self { connector, all }
     }
 
-    /// Why there is no majority: half of the listed members or more are not connected to.
+    /// The lack of a majority: half of the listed members or more are not connected to.
     pub(super) fn connect_error(&self) -> Option<StoreError> {
         let errors = self.all.values().filter_map(|member| member.current.connect_error());
         let errors: Vec<_> = errors.collect();

@@ -15,11 +15,11 @@ use crate::Instant;
 use crate::store::watches::Watches;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How many places of its table the server looks at in one step, and so about how many keys it
-/// returns at most.
+/// The places of its table that the server looks at in one step, and so about the most keys that it
+/// returns.
 pub(super) const COUNT: &str = "100";
 
-/// Where a scan is: the server's cursor.
+/// A scan's place: the server's cursor.
 pub(super) struct Cursor(pub(super) String);
 
 impl Default for Cursor {
@@ -29,7 +29,7 @@ impl Default for Cursor {
     }
 }
 
-/// What one step of a scan has found.
+/// The result of one step of a scan.
 pub(super) struct Scanned {
     pub(super) keys: Vec<Vec<u8>>,
     /// `None` at the end.
@@ -52,7 +52,7 @@ pub(super) fn scanned<V: ReplyValue>(answer: &V) -> Result<Scanned, StoreError> 
     read().ok_or_else(|| StoreError::new(StoreErrorKind::UnexpectedReply, "to SCAN"))
 }
 
-/// What the purges of this store have seen of the records, by their names.
+/// The marks seen by the purges of this store, by the records' names.
 #[derive(Default)]
 pub(super) struct Purging(Mutex<Watches<Vec<u8>, String>>);
 

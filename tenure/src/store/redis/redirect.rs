@@ -49,7 +49,7 @@ pub(super) struct Answer {
     pub(super) acknowledged: Option<Value>,
     /// The connection on which it came.
     pub(super) by: Arc<Live>,
-    /// Whether the script has compared the server with the past, if it was carried out.
+    /// True if the script has compared the server with the past, if it was carried out.
     compares: bool,
     /// The node, if it is not the one that keeps the slot.
     pub(super) target: Option<Arc<Target<Live>>>,

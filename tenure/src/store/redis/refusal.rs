@@ -1,4 +1,4 @@
-//! What went wrong, by the server's error replies and the refusals of the scripts.
+//! The errors for the server's error replies and the refusals of the scripts.
 
 use std::fmt::Display;
 

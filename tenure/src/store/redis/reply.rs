@@ -121,7 +121,7 @@ mod tests {
 
     const ID: &str = "000000000000000000000000000000ff";
 
-    /// What a script shows of an election with that holder and name.
+    /// A script's answer for an election with that holder and name.
     fn at(holder: &'static str, name: &'static str) -> Vec<Field<'static>> {
         let numbers = [Field::Number(7), Field::Number(9), text(ID), Field::Number(1_500)];
         let record = ["7", holder, "3", "1", "15", "16", "", "0", "any", ID, "5", "8"].map(text);

@@ -1,4 +1,4 @@
-//! Which server to connect to, and whether it still was the right one when it answered.
+//! The choice of the server, and whether it still was the right one when it answered.
 //!
 //! Redis replicates after it has answered. So a primary that was replaced without knowing it (it
 //! was cut off or paused) still grants leases that no other server will ever see. A grant counts

@@ -10,7 +10,7 @@ use super::scripts::{Script, Which};
 use super::words::{Words, rounded_down};
 use crate::store::{Key, Request};
 
-/// What a call of a script asks for.
+/// The content of a call of a script.
 #[derive(Clone, Copy)]
 pub(super) enum Payload<'a> {
     /// These requests, which one script takes together.
@@ -42,7 +42,7 @@ impl<'a> Payload<'a> {
         !matches!(self, Self::Requests([_]))
     }
 
-    /// Whether it does without the past where that is at another node: a leader keeps or gives back
+    /// True if it does without the past where that is at another node: a leader keeps or gives back
     /// its lease all the same.
     #[cfg(feature = "redis-without-tls")]
     pub(super) fn does_without_past(&self) -> bool {
@@ -50,7 +50,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// What a call does about the past.
+/// The use of the past by a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PastUse {
     /// It is the first over its connection, which has drawn that number: it compares the server
@@ -67,10 +67,10 @@ pub(super) enum PastUse {
 pub(super) struct Invocation {
     pub(super) script: &'static Script,
     text: Bytes,
-    /// Where in the text each key, and then each argument, ends.
+    /// The ends of keys, and then of arguments, in the text.
     ends: Vec<usize>,
     keys: usize,
-    /// Whether it compares the server with the past.
+    /// True if it compares the server with the past.
     pub(super) compares: bool,
 }
 
@@ -163,7 +163,7 @@ impl Invocation {
         (self.keys..self.ends.len()).map(|word| self.text.slice(self.range(word)))
     }
 
-    /// How long the keys and arguments are together.
+    /// The length of the keys and arguments together.
     #[cfg(feature = "redis-without-tls")]
     pub(super) fn len(&self) -> usize {
         self.text.len()

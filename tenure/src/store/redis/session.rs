@@ -42,13 +42,13 @@ pub(super) struct Live {
     pub(super) dead: CancellationToken,
     pub(super) progress: Progress,
     reason: Reason,
-    /// Whether a request over it has succeeded.
+    /// True if a request over it has succeeded.
     served: AtomicBool,
-    /// Whether a request over it was answered that has compared the server with the past.
+    /// True if a request over it was answered that has compared the server with the past.
     has_compared: AtomicBool,
-    /// Which connection it is: a random number that no other has drawn.
+    /// The connection's number: a random one that no other has drawn.
     number: u128,
-    /// Where requests over it are redirected to.
+    /// The targets of redirected requests.
     pub(super) targets: Targets<Self>,
 }
 
@@ -199,7 +199,7 @@ impl Live {
         self.served.store(true, Ordering::Relaxed);
     }
 
-    /// What the next call does about the past.
+    /// The use of the past by the next call.
     pub(super) fn past(&self) -> PastUse {
         if self.has_compared.load(Ordering::Relaxed) {
             return PastUse::Reads;

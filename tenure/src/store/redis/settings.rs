@@ -258,7 +258,7 @@ impl Configured for RedisConfig {
     }
 }
 
-/// Where elections are kept.
+/// The elections' servers.
 fn servers(given: &mut Given) -> Result<Servers, SettingError> {
     let at = |listed: Listed, default: u16| {
         let address =

@@ -1,4 +1,4 @@
-//! What the scripts show of an election and of the past, and the values in their answers.
+//! Reads the scripts' view of an election and of the past, and the values in their answers.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) const FIELDS: [&str; 12] = [
     "written",
 ];
 
-/// What waiting candidates are told: of the record, what the scripts read of it, in their order.
+/// The view of waiting candidates: of the record, what the scripts read of it, in their order.
 pub(super) fn shown(fields: &[Field<'_>]) -> Result<Shown, StoreError> {
     use Field::{Number, Text};
     let &[Number(last), Number(now), Text(stamp), Number(longest), ref rest @ ..] = fields else {

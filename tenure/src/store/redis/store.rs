@@ -93,7 +93,7 @@ impl Redis {
         Ok(Step { made: purge::keys(&self.0.connector.config.prefix, &keys), next })
     }
 
-    /// What a step over that connection has shown of it.
+    /// Judges a connection by a step over it.
     fn judged<T>(&self, live: &Arc<Live>, step: Result<T, StoreError>) -> Result<T, StoreError> {
         match &step {
             Ok(_) => live.serves(),
@@ -255,7 +255,7 @@ impl Store for Redis {
     }
 }
 
-/// Whether a candidate may lead by that reply, or take it for the proof of a loss. An outdated
+/// True if a candidate may lead by that reply, or take it for the proof of a loss. An outdated
 /// answer would prove one that has not happened yet.
 fn promises(request: &Request, reply: &Reply) -> bool {
     let seen = match request {
@@ -272,7 +272,7 @@ fn promises(request: &Request, reply: &Reply) -> bool {
     }
 }
 
-/// Whether the connection must be replaced after such an error.
+/// True if the connection must be replaced after such an error.
 fn condemns(kind: StoreErrorKind) -> bool {
     match kind {
         // Replies that do not fit their requests may be out of step with them.

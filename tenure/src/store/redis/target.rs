@@ -25,7 +25,7 @@ impl<L: Connection> Default for Targets<L> {
 }
 
 impl<L: Connection> Targets<L> {
-    /// That node, whose connection begins as `unconnected` if it is another one than before.
+    /// The target, whose connection begins as `unconnected` if it is another one than before.
     pub(super) fn at(
         &self,
         at: Address,

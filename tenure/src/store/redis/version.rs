@@ -1,4 +1,4 @@
-//! Which servers the scripts run on.
+//! The servers that run the scripts.
 
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -32,7 +32,7 @@ pub(super) fn without_resp3() -> StoreError {
     StoreError::new(StoreErrorKind::UnsupportedVersion, detail)
 }
 
-/// Whether a refusal is about the greeting itself, and not about credentials.
+/// True if a refusal is about the greeting itself, and not about credentials.
 pub(super) fn is_about_hello(code: &str, text: &str) -> bool {
     let says = |word| text.to_ascii_uppercase().contains(word);
     code == "NOPROTO" || (code == "ERR" && says("UNKNOWN COMMAND") && says("HELLO"))

@@ -15,7 +15,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 pub(super) struct Words {
     pub(super) text: BytesMut,
-    /// Where in the text each word ends.
+    /// The end of each word in the text.
     pub(super) ends: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! When to attempt again what has failed.
+//! The pauses between failed attempts.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// Whether the last attempt was no success, as far as is known.
+    /// True if the last attempt was no success, as far as is known.
     pub(super) fn has_failed(&self) -> bool {
         self.failures > 0
     }

@@ -16,7 +16,7 @@ use super::config::SqliteConfig;
 use super::error::SqliteError;
 use super::file_system::refuse_network;
 
-/// How often a lock is attempted.
+/// The interval of attempts to lock.
 const TRIES_EVERY: Duration = Duration::from_millis(1);
 
 /// Creates an empty file at the path if there is none, with exactly the configured rights.

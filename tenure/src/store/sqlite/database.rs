@@ -121,7 +121,7 @@ impl Handle {
         Ok([ask("application_id")?, ask("user_version")?, count])
     }
 
-    /// Whether the file is empty; an error if it is neither empty nor ours.
+    /// True if the file is empty; an error if it is neither empty nor ours.
     fn is_new(&self, header: [i32; 3]) -> Result<bool, SqliteError> {
         match header {
             [0, 0, 0] => Ok(true),

@@ -1,4 +1,4 @@
-//! Why the file could not be used.
+//! The error of an unusable file.
 
 use std::error::Error;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 use super::create::beside;
 use crate::store::{LimitError, StoreError, StoreErrorKind};
 
-/// Why the file could not be used: the source of the [`StoreError`]s of this store, by whose kind
+/// The error of an unusable file: the source of the [`StoreError`]s of this store, by whose kind
 /// applications decide. Like all of them it means *unknown*.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,9 +26,9 @@ pub enum SqliteError {
     /// A folder, a device or another special file.
     #[error("{} is not a file but a {what}: name a file", path.display())]
     NotAFile {
-        /// What was named.
+        /// The named path.
         path: PathBuf,
-        /// What it is.
+        /// Its kind.
         what: &'static str,
     },
     /// The process may not use the file, or may not create those that SQLite needs beside it.
@@ -64,14 +64,14 @@ pub enum SqliteError {
     HardLinks {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// Their number.
         links: u64,
     },
     /// The file, or one that SQLite keeps beside it, was deleted, moved or replaced while it was
     /// open. The next request opens what is at the path then.
     #[error("{} was deleted, moved or replaced", path.display())]
     Replaced {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The log was deleted or replaced, and a process has not closed the file since, as it is
@@ -137,7 +137,7 @@ pub enum SqliteError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where, and how.
+        /// The place, and the damage.
         what: String,
     },
     /// A record is larger than any that this crate writes. It was not read, and the others are not
@@ -146,7 +146,7 @@ pub enum SqliteError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Which record, and its size.
+        /// The record, and its size.
         what: String,
     },
     /// No space left.
@@ -160,9 +160,9 @@ pub enum SqliteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action.
         action: &'static str,
-        /// What it said.
+        /// Its error.
         source: io::Error,
     },
     /// SQLite refused something else.
@@ -170,7 +170,7 @@ pub enum SqliteError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The thread that uses the file has ended in the middle of a request, or could not be started.
@@ -244,7 +244,7 @@ impl SqliteError {
         }
     }
 
-    /// Whether the connection may be used for further requests.
+    /// True if the connection may be used for further requests.
     pub(super) fn leaves_connection_usable(&self) -> bool {
         matches!(self, Self::Locked { .. } | Self::GivenUp | Self::TooLarge { .. })
     }

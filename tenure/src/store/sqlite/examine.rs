@@ -1,4 +1,4 @@
-//! What the command `tenure doctor` asks: not a part of the interface for programs.
+//! The requests of `tenure doctor`: not a part of the interface for programs.
 
 use std::path::Path;
 

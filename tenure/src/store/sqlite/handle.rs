@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction
 use super::config::SqliteConfig;
 use super::error::SqliteError;
 
-/// How long SQLite itself waits for a lock. We retry unless the caller has given up meanwhile.
+/// SQLite's own wait for a lock. We retry unless the caller has given up meanwhile.
 const WAITS: Duration = Duration::from_millis(10);
 
 /// The longest text, blob or row that SQLite reads or writes: no record of ours comes near, and a
@@ -97,7 +97,7 @@ impl Handle {
         }
     }
 
-    /// Whether the file is still the one at the path, by SQLite's own handle.
+    /// Checks that the file is still at the path, by SQLite's own handle.
     pub(super) fn has_not_moved(&self) -> Result<(), SqliteError> {
         let mut moved = 0;
         self.control(FileControl::HasMoved(&mut moved))?;

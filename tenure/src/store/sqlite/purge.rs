@@ -14,23 +14,22 @@ use crate::Instant;
 use crate::store::Key;
 use crate::store::watches::Watches;
 
-/// How many rows one transaction looks at: they take a fraction of a millisecond besides its
-/// commit.
+/// The most rows in one transaction: they take a fraction of a millisecond besides its commit.
 const ROWS: u16 = 256;
 
 const PAGE: &str = "SELECT key FROM elections WHERE key > ?1 ORDER BY key LIMIT ?2";
 
-/// What one step has done.
+/// The result of one step.
 pub(super) struct Page {
     pub(super) deleted: u64,
-    /// Where the next one begins; `None` after the last one.
+    /// The next one's beginning; `None` after the last one.
     pub(super) next: Option<String>,
 }
 
 /// The elections of a few rows.
 pub(super) struct Listed {
     pub(super) keys: Vec<Key>,
-    /// Where the next step begins; `None` after the last one.
+    /// The next step's beginning; `None` after the last one.
     pub(super) next: Option<String>,
 }
 

@@ -27,7 +27,7 @@ pub(super) const CHANGE: &str = "
         defer = ?8, written = ?9
     WHERE key = ?1";
 
-/// What a renewal changes: it is the statement that runs most.
+/// The statement of a renewal, which runs most.
 pub(super) const RENEW: &str = "
     UPDATE elections SET number = ?2, asked = NULL, defer = NULL, written = ?3 WHERE key = ?1";
 
@@ -102,7 +102,7 @@ impl Database {
             .map_err(|error| error.about(|| format!("the record of {key:?}")))
     }
 
-    /// Why candidates that wait should ask, if they should.
+    /// A reason for candidates that wait to ask, if any.
     pub(super) fn hint(&self, key: &Key) -> Result<Option<Hint>, SqliteError> {
         let read = |row: &Row<'_>| {
             Ok(Hint { token: row.get(0)?, released: row.get(1)?, wanted: row.get(2)? })

@@ -21,9 +21,9 @@ use super::record::Hint;
 use crate::store::watchers::{WatcherId, Watchers};
 use crate::store::{Changes, Key};
 
-/// How often the file's version is read.
+/// The poll interval of the file's version.
 const POLL_EVERY: Duration = Duration::from_millis(50);
-/// How often opening the file is retried after a failed poll.
+/// The interval of opening the file again after a failed poll.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
 /// At most this fraction of the thread's time, one part in so many, is spent on polls.
 const POLL_PART: u32 = 10;
@@ -35,7 +35,7 @@ pub(super) struct Waiting(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     watchers: Watchers,
-    /// Of what the watchers of an election were notified last.
+    /// The last notification of an election's watchers.
     notified: BTreeMap<Key, Hint>,
 }
 

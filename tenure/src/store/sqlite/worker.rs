@@ -124,11 +124,11 @@ struct File {
     waiting: Arc<Waiting>,
     open: Option<Database>,
     poller: Poller,
-    /// What purges have seen.
+    /// The marks seen by purges.
     watches: Watches<Key, Mark>,
-    /// When the thread began, which purges count from.
+    /// The thread's beginning, from which purges count.
     began: Instant,
-    /// Whether the rights of other users were checked.
+    /// True if the rights of other users were checked.
     warned: bool,
 }
 

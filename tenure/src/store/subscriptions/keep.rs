@@ -15,14 +15,14 @@ use crate::logging;
 use crate::store::StoreError;
 use crate::store::slot::Connection;
 
-/// How many topics one command names: some 25 KiB of usual names.
+/// The most topics in one command: some 25 KiB of usual names.
 pub(super) const AT_ONCE: usize = 512;
 
 /// The pause after a refused subscription; each further refusal on the same connection doubles it.
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 
-/// How many times as long as a command may take passes between two heartbeats.
+/// The pause between heartbeats, in times that a command may take.
 const BEAT_FACTOR: u32 = 3;
 /// The longest time between two heartbeats.
 pub(super) const BEAT_MOST: Duration = Duration::from_secs(60);
@@ -55,15 +55,15 @@ struct Keeper<S: Subscriber> {
     task: CancellationToken,
 }
 
-/// What is subscribed to on one connection.
+/// The subscriptions on one connection.
 struct OnConnection<S: Subscriber> {
     live: Arc<S::Live>,
     subscribed: BTreeSet<Topic>,
     refused: BTreeSet<Topic>,
     refusals: u32,
-    /// When to try the refused ones again.
+    /// The next try of the refused ones.
     again: Fuse<BoxFuture<'static, ()>>,
-    /// When to ask for a sign of life.
+    /// The time to ask for a sign of life.
     beat: BoxFuture<'static, ()>,
 }
 

@@ -13,7 +13,7 @@ use super::keep::keep;
 use crate::store::watchers::WatcherId;
 use crate::store::{Changes, Key};
 
-/// How long to wait before the task begins again that has ended with its runtime.
+/// The pause before the task begins again that has ended with its runtime.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// A listener to many elections.

@@ -1,4 +1,4 @@
-//! Who listens to what in this process.
+//! The listeners in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::store::watchers::{WatcherId, Watchers};
 use crate::store::{Changes, Key};
 
-/// What the server can be asked for.
+/// A topic of the server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) enum Topic {
     /// Wake-ups for that election.
@@ -18,10 +18,10 @@ pub(in crate::store) enum Topic {
     Inbox(Key),
 }
 
-/// How many messages a leader may fall behind before it loses the oldest.
+/// The most unread messages of a leader before it loses the oldest.
 const BUFFER: usize = 64;
 
-/// How many topics that nobody wants any more may wait for a connection.
+/// The most unwanted topics that wait for a connection.
 const LEFT_MOST: usize = 1_000;
 
 /// The listeners, and what has to be changed at the server.
@@ -53,7 +53,7 @@ impl<T: Clone> Table<T> {
         self.state().watchers.wake(key);
     }
 
-    /// Whether anybody listens to hints of that election.
+    /// True if anybody listens to hints of that election.
     #[cfg(feature = "kubernetes")]
     pub(in crate::store) fn watches(&self, key: &Key) -> bool {
         self.state().watchers.watches(key)
@@ -73,12 +73,12 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Whether anything is listened to.
+    /// True if anything is listened to.
     pub(in crate::store) fn wants_anything(&self) -> bool {
         self.state().wants_anything()
     }
 
-    /// Whether anything of that kind is listened to.
+    /// True if anything of that kind is listened to.
     #[cfg(feature = "postgres")]
     pub(in crate::store) fn wants_any(&self, like: &Topic) -> bool {
         let state = self.state();
@@ -224,13 +224,13 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// How many topics the task has to take.
+    /// The number of topics for the task.
     #[cfg(test)]
     pub(super) fn touched(&self) -> usize {
         self.state().touched.len()
     }
 
-    /// Whether nothing is left.
+    /// True if nothing is left.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let state = self.state();

@@ -56,7 +56,7 @@ impl Draw {
         (!recent.is_empty()).then(|| self.of(recent))
     }
 
-    /// What there is now may be named by later requests.
+    /// Notes what later requests may name.
     pub(crate) fn notes(&mut self, record: Option<&Record>, past: Option<&Past>) {
         if let Some(record) = record {
             self.marks.push(record.mark());

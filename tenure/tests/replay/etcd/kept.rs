@@ -1,4 +1,4 @@
-//! What the cluster keeps, as a plain client reads it, and what the store answers, as the contract
+//! The state of the cluster, as a plain client reads it, and the store's answers, as the contract
 //! has them.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) fn record_name(key: &str) -> String {
     format!("replay/record/{key}")
 }
 
-/// What there is of some elections, at one revision.
+/// The state of some elections, at one revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) cluster: u64,

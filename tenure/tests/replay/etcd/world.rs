@@ -23,7 +23,7 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 pub(crate) struct World {
     server: EtcdServer,
     pub(crate) plain: Client,
-    /// As of two processes.
+    /// Two processes' stores.
     stores: [Etcd; 2],
     pub(crate) draw: Draw,
     trusts: bool,
@@ -61,7 +61,7 @@ fn is_observed(reply: &Reply, record: Option<Record>) {
     assert!(ago.is_none_or(|ago| ago < Duration::from_secs(600)), "{ago:?}");
 }
 
-/// What the store does not tell: it would only be written.
+/// The request as told: the rest would only be written.
 fn told(
     request: tenure_core::Request,
     record: Option<Record>,

@@ -1,4 +1,4 @@
-//! What a request does whose row changes while it waits for the row's lock.
+//! A request whose row changes while it waits for the row's lock.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What people are shown and send, with which rights, and a table of an earlier version.
+//! The view and the requests of people, their rights, and a table of an earlier version.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the server keeps, read by plain SQL.
+//! The state of the server, read by plain SQL.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tenure_servers::PostgresSession;
 pub(crate) struct State {
     pub(crate) records: BTreeMap<String, Record>,
     pub(crate) past: Option<Past>,
-    /// What a grant would read.
+    /// The identity for a grant.
     pub(crate) identity: u128,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct World {
     /// Marks and stamps of old.
     marks: Vec<Mark>,
     tokens: Vec<Token>,
-    /// What purges of this store have met, and when.
+    /// The marks met by this store's purges, and when.
     watches: BTreeMap<String, (Mark, Now, Now)>,
     pub(crate) counts: BTreeMap<&'static str, u64>,
 }
@@ -91,7 +91,7 @@ impl World {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// What no request does.
+    /// A change from outside.
     fn disturb(&mut self) {
         let sql = match self.draw.below(400) {
             0 => {

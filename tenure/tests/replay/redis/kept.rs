@@ -1,4 +1,4 @@
-//! What the server keeps, read by plain commands, and what the store answers, as the contract has
+//! The state of the server, read by plain commands, and the store's answers, as the contract has
 //! them.
 
 use std::collections::HashMap;
@@ -80,7 +80,7 @@ pub(crate) fn identity(connection: &mut Connection) -> u128 {
     digest(&format!("{}/{}", field("run_id:"), field("master_replid:")))
 }
 
-/// As 128 bits, by the digest of names.
+/// The 128 bits of the digest of names.
 fn digest(text: &str) -> u128 {
     Profile::new(text, "").unwrap().name_id().to_bits()
 }

@@ -32,7 +32,7 @@ pub(crate) struct World<S> {
     records: BTreeMap<&'static str, Record>,
     past: Option<Past>,
     stamps: HashSet<Stamp>,
-    /// What the store's purges have seen, and since when at the earliest and at the latest.
+    /// The marks seen by the store's purges, and since when at the earliest and at the latest.
     watches: BTreeMap<&'static str, (Mark, std::time::Instant, std::time::Instant)>,
     lines: Option<BufWriter<File>>,
     pub(crate) steps: BTreeMap<String, u64>,
@@ -165,7 +165,7 @@ impl<S: Store> World<S> {
         self.past = past;
     }
 
-    /// What the steps should have left is what is kept.
+    /// The steps have left what is kept.
     fn ends(&mut self, records: &BTreeMap<&'static str, Record>, past: Option<Past>) {
         assert_eq!((&self.records, &self.past), (records, &past));
         for record in records.values() {

@@ -81,7 +81,7 @@ impl Replay {
         Self { folder, store, file, files: 0, draw, purging, stamps, lines: vec![] }
     }
 
-    /// Whether the store trusts an empty file: each other file is opened so.
+    /// True if the store trusts an empty file: each other file is opened so.
     fn is_trusted(&self) -> bool {
         self.files.is_multiple_of(2)
     }

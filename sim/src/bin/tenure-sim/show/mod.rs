@@ -158,7 +158,7 @@ fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     )
 }
 
-/// What this process held at the beginning, in the middle and at the end.
+/// This process's resources at the beginning, in the middle and at the end.
 fn soak(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let blocks = summary.soak.as_ref().map_or(&[][..], Soak::blocks);
     if blocks.is_empty() {

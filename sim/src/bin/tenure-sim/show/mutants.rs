@@ -39,7 +39,7 @@ const fn name(seen: &Seen) -> &str {
     }
 }
 
-/// What became of a mutant.
+/// A mutant's result.
 pub(crate) fn summary(row: &Row) -> String {
     let trials: Vec<_> = row.trials.iter().map(one).collect();
     format!("{}: {} (built in {:.0} s)", row.mutant, trials.join("; "), row.build)

@@ -17,7 +17,7 @@ pub(crate) struct One<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) run: &'a Run,
     pub(crate) entries: &'a [Entry],
-    /// Whether the events are unchanged since they were recorded.
+    /// True if the events are unchanged since they were recorded.
     pub(crate) is_intact: bool,
 }
 

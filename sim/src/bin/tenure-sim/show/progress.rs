@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the line is written.
+/// The line's update interval.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// The columns of the whole line, at most.
@@ -13,14 +13,14 @@ const WIDTH: usize = 60;
 /// The columns of its bar, at most and at least.
 const BAR: (usize, usize) = (20, 5);
 
-/// What is counted, and how much of it is done. Threads count at the same time.
+/// A count of what is done. Threads count at the same time.
 pub(crate) struct Progress {
     /// Before the count, such as the name of an engine.
     about: &'static str,
     unit: &'static str,
     done: AtomicU64,
     began: Instant,
-    /// When the line was written last; `None` if nobody sees it.
+    /// The last write of the line; `None` if nobody sees it.
     written: Option<Mutex<Instant>>,
 }
 

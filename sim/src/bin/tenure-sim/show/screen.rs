@@ -13,7 +13,7 @@ use tenure_sim::search::campaign::{Summary, Verdict};
 use super::{Table, failure, heads, numbers, seeds, verdict};
 use crate::Arguments;
 
-/// How many things of a kind that is missing are named.
+/// The most named things of a kind that is missing.
 const NAMED: usize = 3;
 
 /// The verdicts, the figures that say how much they rest on, the failed runs, and the commands that

@@ -52,7 +52,7 @@ impl Client {
         Some(self.unanswered.swap_remove(place).1)
     }
 
-    /// Whether a request is in flight for which the next one would wait.
+    /// True if a request is in flight for which the next one would wait.
     pub(super) fn is_busy(&self) -> bool {
         let asks = self.unanswered.iter().any(|(_, want)| *want != Want::Tidy);
         asks || !self.repeats.is_empty()

@@ -28,9 +28,9 @@ pub(crate) struct Pace {
     /// The time for which the client library repeats a refused request before it reports the
     /// refusal.
     pub(super) patience: Duration,
-    /// Whether it leads until its release is answered.
+    /// True if it leads until its release is answered.
     pub(super) leads_until_released: bool,
-    /// Whether its lock ends with its connection, and it notices when the connection is opened
+    /// True if its lock ends with its connection, and it notices when the connection is opened
     /// again.
     pub(super) is_of_a_connection: bool,
 }

@@ -16,7 +16,7 @@ use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
 use crate::trace::{Asked, Event, Who};
 
-/// How many times the mean wait an election may wait.
+/// The most that an election may wait, in mean waits.
 const TIMES: u32 = 3;
 
 pub(super) struct FairWithinAClass {
@@ -25,7 +25,7 @@ pub(super) struct FairWithinAClass {
     joined: BTreeMap<usize, VecDeque<Who>>,
     asked: BTreeSet<Who>,
     renewals: Renewals,
-    /// How late renewals were in the phase at hand.
+    /// The delays of renewals in the phase at hand.
     late: Vec<(Duration, SimTime, Who)>,
     phase: usize,
 }

@@ -1,4 +1,4 @@
-//! What must hold when a store is slower than its elections need.
+//! Properties of a store that is slower than its elections need.
 //!
 //! The properties of this folder judge the events of all elections together. Each election by
 //! itself is judged by some of those that judge every run.
@@ -103,7 +103,7 @@ fn in_flight(entries: &[Noted]) -> usize {
     }))
 }
 
-/// How often the candidate of the other process was elected next.
+/// The number of handovers to the other process's candidate.
 fn handed_over(entries: &[Noted]) -> usize {
     let mut by: BTreeMap<usize, Who> = BTreeMap::new();
     let to_the_other = entries.iter().filter(|noted| match noted.event {

@@ -1,4 +1,4 @@
-//! When the renewals of all leaders are due, as the store's answers say.
+//! The due times of all leaders' renewals, by the store's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -116,7 +116,7 @@ impl Renewals {
             .map(|(_, due, who)| (*due, *who))
     }
 
-    /// Whether a candidate of that process holds a lease.
+    /// True if a candidate of that process holds a lease.
     pub(super) fn any_held(&self, of: usize) -> bool {
         self.leases.keys().any(|who| process(*who) == of)
     }

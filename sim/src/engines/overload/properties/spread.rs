@@ -16,16 +16,16 @@ use crate::trace::{Answer, Asked, Event, Who};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How many overdue renewals may leave at once.
+/// The most overdue renewals sent at once.
 const AT_ONCE: usize = 40;
 
 pub(super) struct Spread {
     plan: Plan,
-    /// When renewals were sent.
+    /// The times of renewals.
     sent: Vec<SimTime>,
     /// Those of them that could have waited.
     patient: Vec<SimTime>,
-    /// When the last request of each candidate was sent.
+    /// The time of each candidate's last request.
     asked: BTreeMap<Who, SimTime>,
     /// The end of each claim.
     claims: BTreeMap<Who, SimTime>,

@@ -1,5 +1,5 @@
-//! What all parts of a candidate's process share: its clock, its reports, and the points at which
-//! it waits.
+//! The shared parts of a candidate's process: its clock, its reports, and the points at which it
+//! waits.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -28,7 +28,7 @@ pub(super) struct Process {
     pub(super) clock: Clock,
     /// Notified when the clock was set.
     pub(super) clock_stepped: Notify,
-    /// Whether the present end of a tenure is one that leaves the election.
+    /// True if the present end of a tenure is one that leaves the election.
     pub(super) is_leaving: AtomicBool,
     /// A wait that was too long or too short is reported once.
     pub(super) drifted: Once,

@@ -126,7 +126,7 @@ impl TakingPart {
         });
     }
 
-    /// Whether it succeeds is left open: the one that is meant may be down, or away.
+    /// Tries a handover: the one that is meant may be down, or away.
     fn hands_over(&self, to: usize) {
         let candidate = self.candidate.clone();
         tokio::spawn(async move { candidate.hand_over(Some(&name(to))).await });
@@ -146,7 +146,7 @@ impl TakingPart {
     }
 }
 
-/// Whether the candidate has refused the server because its certificate has expired.
+/// True if the candidate has refused the server because its certificate has expired.
 fn has_expired(error: &StoreError) -> bool {
     error.source().is_some_and(<dyn Error>::is::<CertificateExpired>)
 }

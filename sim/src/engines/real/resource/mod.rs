@@ -38,7 +38,7 @@ pub(super) struct Landed {
     pub(super) written: Written,
     /// The server's clock, in microseconds since 1970.
     pub(super) unix_micros: u64,
-    /// Whether the fence has accepted it.
+    /// True if the fence has accepted it.
     pub(super) fenced: bool,
 }
 
@@ -52,7 +52,7 @@ impl Landed {
     }
 }
 
-/// Why a write was not acknowledged.
+/// An unacknowledged write.
 #[derive(Debug)]
 pub(super) enum NotWritten {
     /// The fence has refused it: a newer tenure has the resource.
@@ -61,7 +61,7 @@ pub(super) enum NotWritten {
     Unknown,
 }
 
-/// What a resource is.
+/// A resource's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Redis,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tenure_servers::{Authority, Certificate, ServerError};
 
-/// What candidates may know the server by.
+/// The names of the server for candidates.
 const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Certificates {
     folder: TempDir,
 }
 
-/// Which certificate the server shows.
+/// The server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Valid,

@@ -26,12 +26,12 @@ impl Clock {
         self.0.as_ref()
     }
 
-    /// How the server's clock runs now.
+    /// The server clock's course now.
     pub(super) fn time(&self) -> ServerTime {
         ServerTime(self.own().map(ServerClock::course))
     }
 
-    /// What the server's clock shows now, in microseconds since 1970.
+    /// The reading of the server's clock, in microseconds since 1970.
     pub(super) fn reading(&self) -> u64 {
         self.own().map_or_else(wall_clock, |own| own.course().reading_at(boot_clock()) / 1_000)
     }

@@ -124,7 +124,7 @@ impl Observed {
     }
 }
 
-/// Whether a connection leads through that gate.
+/// True if a connection leads through that gate.
 fn open_at(gates: &[Proxy], place: usize) -> bool {
     gates.get(place).is_some_and(|gate| gate.open() > 0)
 }

@@ -25,7 +25,7 @@ pub(super) struct Observed {
     watch: Watch<Leases>,
     backup: EtcdSnapshot,
     token: String,
-    /// Which of two ways each takes next.
+    /// Counters that choose one of two ways.
     stalls: u64,
     losses: u64,
     paused: Option<Part>,
@@ -34,7 +34,7 @@ pub(super) struct Observed {
     watches_are_silent: bool,
 }
 
-/// What a stall takes.
+/// The stalled part.
 #[derive(Clone, Copy)]
 enum Part {
     Server,

@@ -34,10 +34,10 @@ use clock::Clock;
 use orders::{Done, Server};
 pub(super) use orders::{Moved, ServerOrder, ServerReport};
 
-/// What has passed a gate arrives well within that time.
+/// The time well within which data arrives from a gate.
 const ARRIVES_WITHIN: Duration = Duration::from_millis(20);
 
-/// What a store consists of.
+/// The parts of a store.
 #[derive(Clone, Debug)]
 enum Parts {
     /// Servers that listen at these ports, in the order in which candidates are told of them.
@@ -46,7 +46,7 @@ enum Parts {
     File { path: PathBuf, clock: Option<Preload> },
 }
 
-/// Where the machines of a run find the store.
+/// The store's entrance for a run's machines.
 #[derive(Clone, Debug)]
 pub(super) enum Entrance {
     /// The port of each server, and that of its gate.
@@ -62,7 +62,7 @@ trait Observed: Send {
     /// Candidates reach its servers by these gates, in the order of their ports.
     fn has_gates(&mut self, _: &Arc<[Proxy]>) {}
 
-    /// Whether candidates must not reach the server behind the gate in that place.
+    /// True if candidates must not reach the server behind the gate in that place.
     fn is_shut(&self, _place: usize) -> bool {
         false
     }
@@ -124,7 +124,7 @@ trait Observed: Send {
 pub(super) struct StoreServer {
     orders: Option<mpsc::Sender<ServerOrder>>,
     thread: Option<thread::JoinHandle<Result<Box<dyn Observed>, ServerError>>>,
-    /// What the thread has left.
+    /// The thread's result.
     observed: Option<Box<dyn Observed>>,
     /// Orders that were not reported as done.
     pending: u32,
@@ -199,12 +199,12 @@ impl StoreServer {
         })
     }
 
-    /// Where machines find it.
+    /// Its entrance for machines.
     pub(super) fn entrance(&self) -> &Entrance {
         &self.entrance
     }
 
-    /// What candidates need to know to use it.
+    /// The candidates' access to it.
     pub(super) fn access(&self) -> &Access {
         &self.access
     }
@@ -222,12 +222,12 @@ impl StoreServer {
         self.pending -= 1;
     }
 
-    /// Whether orders wait for the thread, or it has failed.
+    /// True if orders wait for the thread, or it has failed.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }
 
-    /// Whether its thread has ended though it should not: with an error.
+    /// True if its thread has ended though it should not: with an error.
     pub(super) fn has_failed(&self) -> bool {
         self.thread.as_ref().is_some_and(thread::JoinHandle::is_finished)
     }

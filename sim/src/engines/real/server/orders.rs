@@ -37,23 +37,23 @@ pub(in super::super) enum ServerOrder {
     End(Act, Strike),
 }
 
-/// What the server's thread has done.
+/// The report of the server's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct ServerReport {
     pub(in super::super) order: ServerOrder,
-    /// When it was done, by the boot clock.
+    /// Its time, by the boot clock.
     pub(in super::super) at: u64,
-    /// Whether a record of the election was lost, a replica was promoted, the clock shows another
+    /// True if a record of the election was lost, a replica was promoted, the clock shows another
     /// time, or an act was felt.
     pub(in super::super) had_effect: bool,
     pub(in super::super) moved: Option<Moved>,
 }
 
-/// What an order has led to.
+/// The outcome of an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Done {
     pub(super) had_effect: bool,
-    /// When, if not at the end of the order.
+    /// The time, if not at the end of the order.
     pub(super) at: Option<u64>,
     pub(super) moved: Option<Moved>,
 }
@@ -63,7 +63,7 @@ pub(super) struct Done {
 pub(in super::super) struct Moved {
     /// Its number.
     pub(in super::super) server: u32,
-    /// When it has stamped the past that it has, by the boot clock, if no other server has stamped
+    /// The time at which it has stamped its past, by the boot clock, if no other server has stamped
     /// it since.
     pub(in super::super) stamped_at: Option<u64>,
 }
@@ -78,7 +78,7 @@ impl Done {
 pub(super) struct Server {
     pub(super) observed: Box<dyn Observed>,
     state: State,
-    /// Whether what was taken away comes back as soon as the server answers: a replica can't copy
+    /// True if what was taken away comes back as soon as the server answers: a replica can't copy
     /// or follow a silent one.
     rejoins: bool,
 }
@@ -225,7 +225,7 @@ mod tests {
         Strike { index: 0, kind: FaultKind::LockRow, what: What::Operator(ACT), node: None },
     );
 
-    /// What the orders have led to: the calls, and whether the last order had an effect.
+    /// The result of the orders: the calls, and whether the last order had an effect.
     fn calls(orders: &[ServerOrder]) -> (Vec<&'static str>, bool) {
         let noted = Arc::default();
         let mut server = Server::new(Box::new(Noted(Arc::clone(&noted))));

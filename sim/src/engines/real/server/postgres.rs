@@ -42,7 +42,7 @@ const ENDS_WITHIN: Duration = Duration::from_millis(500);
 pub(super) struct Observed {
     server: PostgresServer,
     clock: Clock,
-    /// Whether the primary should have a replica, and the one that it has.
+    /// True if the primary should have a replica, and the one that it has.
     fails_over: bool,
     replica: Option<PostgresServer>,
     /// The primary that was taken away, whose table is not read yet, and what its replica had of
@@ -163,7 +163,7 @@ impl super::Observed for Observed {
         Ok(Some(at))
     }
 
-    /// What the old primary has done is in its own table alone, if the replica lacks it.
+    /// Reads the old primary's table, which alone has what the replica lacks.
     fn settles(&mut self) -> Result<(), ServerError> {
         let Some((mut old, promoted)) = self.old.take() else { return Ok(()) };
         old.restart()?;
@@ -173,7 +173,7 @@ impl super::Observed for Observed {
         Ok(())
     }
 
-    /// As a new copy: the old primary has what the new one lacks.
+    /// Copies anew: the old primary has what the new one lacks.
     fn rejoins(&mut self) -> Result<(), ServerError> {
         if self.server.pid().is_none() { Ok(()) } else { self.is_followed() }
     }

@@ -19,7 +19,7 @@ pub(super) struct Observed {
     server: RedisServer,
     clock: Clock,
     monitor: Monitor,
-    /// What its clock has shown then, in microseconds.
+    /// The reading of its clock then, in microseconds.
     killed_at: u64,
     acts: Acts,
 }

@@ -40,7 +40,7 @@ const NOT_UNASKED: [&str; 2] = ["--cluster-replica-no-failover", "yes"];
 struct Shard {
     /// The numbers of the servers that are, or may become, the primary.
     both: [usize; 2],
-    /// Which of the two is the primary.
+    /// The number of the primary.
     primary: usize,
     monitors: [Monitor; 2],
 }
@@ -54,11 +54,11 @@ pub(super) struct Observed {
     moving: Option<Moving>,
     /// The number of the election's primary.
     number: u32,
-    /// Whether the other one is down since the last failover.
+    /// True if the other one is down since the last failover.
     is_alone: bool,
     killed_at: u64,
     split: Option<Split>,
-    /// Whether a candidate was answered by the old primary of the last split.
+    /// True if a candidate was answered by the old primary of the last split.
     old_has_answered: bool,
     acts: Acts,
     gates: Arc<[Proxy]>,

@@ -22,7 +22,7 @@ use crate::plan::Act;
 const FILE: &str = "elections.db";
 /// No transaction of a candidate that runs takes so long.
 const LOCKED_WITHIN: Duration = Duration::from_millis(500);
-/// How often a log is copied, until nobody writes to it meanwhile.
+/// The most copies of a log, until nobody writes to it meanwhile.
 const COPIES_MOST: u32 = 20;
 
 pub(super) struct Observed {

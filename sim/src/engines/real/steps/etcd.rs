@@ -16,13 +16,13 @@ use key::{LEADER, PAST, RECORD};
 /// The end of a lease whose end is not known, in microseconds.
 const NO_END: u64 = u64::MAX / 2_000;
 
-/// What the watch has shown so far.
+/// The state of the watch so far.
 #[derive(Debug, Default)]
 pub(in super::super) struct Elections {
     changes: Vec<Change>,
     server: u32,
     record: Option<Record>,
-    /// Whether the key of its lease was deleted, at the last revision that was shown.
+    /// True if the key of its lease was deleted, at the last revision that was shown.
     has_ended: bool,
     past: Past,
     stamped: Vec<Stamped>,

@@ -18,7 +18,7 @@ use crate::trace::Answer;
 pub(in super::super) const NAMESPACE: &str = "elections";
 const LEASES: &[u8] = b"/registry/leases/elections/";
 
-/// What the watch has shown so far.
+/// The state of the watch so far.
 #[derive(Debug, Default)]
 pub(in super::super) struct Leases {
     steps: Vec<Step>,
@@ -26,7 +26,7 @@ pub(in super::super) struct Leases {
     record: Option<Record>,
     past: Past,
     stamped: Vec<Stamped>,
-    /// When what was known was lost to a server that runs on, by the machine's wall clock in
+    /// The time of a loss of data at a server that runs on, by the machine's wall clock in
     /// microseconds.
     lost_at: Option<u64>,
 }
@@ -135,12 +135,12 @@ impl Leases {
         self.steps.push(Step { at, holder, request, answer, before, after, server });
     }
 
-    /// Whether there is a record or a past.
+    /// True if there is a record or a past.
     pub(in super::super) fn knows_anything(&self) -> bool {
         self.record.is_some() || self.past.stamp.is_some()
     }
 
-    /// When what was known was lost to a server that runs on, since this was last asked.
+    /// Takes the time of a loss at a server that runs on, since the last call.
     pub(in super::super) fn takes_loss(&mut self) -> Option<u64> {
         self.lost_at.take()
     }

@@ -31,9 +31,9 @@ pub(super) struct Record {
     pub(super) released: bool,
     /// The digest of the name for which it is kept that was handed back; zero if for none.
     pub(super) reserved_for: u128,
-    /// When its mark was written, by the machine's wall clock in microseconds.
+    /// The time of its mark, by the machine's wall clock in microseconds.
     pub(super) marked_at: u64,
-    /// When its lease ends by the server, if the server ends leases.
+    /// The end of its lease by the server, if the server ends leases.
     pub(super) ends_at: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Record {
         Mark { holder: self.holder, number: self.number }
     }
 
-    /// Whether it is the lease of that tenure, and was not handed back.
+    /// True if it is the lease of that tenure, and was not handed back.
     pub(super) fn is_held(&self, holder: u128, token: u64) -> bool {
         !self.released && self.holder == holder && self.token == token
     }
@@ -79,20 +79,20 @@ impl Record {
     }
 }
 
-/// What a store knows of its own past, as far as answers depend on it. Durations are microseconds.
+/// A store's knowledge of its own past, as far as answers depend on it. Durations are microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Past {
     /// The server that it is about, as the store names it.
     pub(super) identity: Option<String>,
     pub(super) stamp: Option<String>,
-    /// When it was stamped, by the machine's wall clock in microseconds.
+    /// The time of its stamp, by the machine's wall clock in microseconds.
     pub(super) stamped_at: u64,
     pub(super) watched: u64,
     pub(super) longest: u64,
 }
 
 impl Past {
-    /// Whether a candidate of that quarantine is told of no past to watch.
+    /// True if a candidate of that quarantine is told of no past to watch.
     pub(super) fn is_watched(&self, quarantine: u64) -> bool {
         self.stamp.is_none() || self.watched >= quarantine.max(self.longest)
     }
@@ -114,10 +114,10 @@ impl Past {
 /// A store has stamped its past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
-    /// When, by the machine's wall clock in microseconds.
+    /// The time, by the machine's wall clock in microseconds.
     pub(super) at: u64,
     pub(super) server: u32,
-    /// Whether a candidate knew of a later tenure: the server is the one that it was.
+    /// True if a candidate knew of a later tenure: the server is the one that it was.
     pub(super) knew_more: bool,
 }
 
@@ -133,7 +133,7 @@ impl Stamped {
 pub(super) struct ServerTime(pub(super) Option<Course>);
 
 impl ServerTime {
-    /// What the machine's wall clock shows when the server's shows that, both in microseconds.
+    /// The machine's wall clock when the server's shows that, both in microseconds.
     pub(super) fn machine(self, reading: u64) -> u64 {
         self.0.map_or(reading, |course| course.machine_at(reading.saturating_mul(1_000)) / 1_000)
     }
@@ -142,7 +142,7 @@ impl ServerTime {
 /// A request that the store has carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// When it was carried out, by the machine's wall clock in microseconds.
+    /// Its time, by the machine's wall clock in microseconds.
     pub(super) at: u64,
     /// Zero for a request without one.
     pub(super) holder: u128,
@@ -154,18 +154,18 @@ pub(super) struct Step {
     pub(super) server: u32,
 }
 
-/// How late a busy machine may show a past, in microseconds.
+/// A busy machine's longest delay of a past, in microseconds.
 const SHOWN_WITHIN: u64 = 500_000;
 
-/// What candidates know of the store's steps: it completes those that the store shows in part.
+/// The candidates' view of the store's steps: it completes those that the store shows in part.
 /// Times are microseconds of the wall clock.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     granted: BTreeMap<u64, Grant>,
-    /// When each renewal was answered, by its token and the time at which it was sent.
+    /// The time of each renewal's answer, by its token and sending time.
     renewed: BTreeMap<(u64, u64), u64>,
     releases: BTreeMap<u64, Release>,
-    /// When a candidate was told of a past that is not watched.
+    /// The times of replies with a past that is not watched.
     told: BTreeSet<u64>,
 }
 
@@ -240,14 +240,14 @@ impl Answers {
         self.granted.get(&token).map(|grant| grant.at)
     }
 
-    /// When the renewal was answered whose candidate has written the mark then.
+    /// The time of the answer to the renewal that wrote the mark then.
     fn renewed(&self, token: u64, written: u64) -> Option<u64> {
         let (_, answered) = self.renewed.range((token, 0)..=(token, written)).next_back()?;
         Some(*answered).filter(|answered| *answered >= written)
     }
 
-    /// Where a candidate was told of a past a moment before it was shown, that is when it was
-    /// stamped.
+    /// Moves a stamping back to the reply with that past, if that came a moment before it was
+    /// shown.
     pub(super) fn told(&self, mut stamped: Vec<Stamped>) -> Vec<Stamped> {
         for Stamped { at, .. } in &mut stamped {
             let before = self.told.range(at.saturating_sub(SHOWN_WITHIN)..*at).next();
@@ -256,7 +256,7 @@ impl Answers {
         stamped
     }
 
-    /// When a candidate has asked for its release first.
+    /// The time of the first request for its release.
     fn asked_for(&self, token: u64) -> Option<u64> {
         self.releases.get(&token).map(|release| release.sent_at)
     }
@@ -283,7 +283,7 @@ pub(super) struct Steps {
     pub(super) all: Vec<Step>,
     /// The stampings of stores that do not show the requests which have led to them.
     pub(super) stamped: Vec<Stamped>,
-    /// Whether some are missing.
+    /// True if some are missing.
     pub(super) has_gaps: bool,
 }
 

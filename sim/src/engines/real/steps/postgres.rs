@@ -35,7 +35,7 @@ pub(in super::super) struct Table {
     read: u64,
     past: Past,
     has_a_record: bool,
-    /// When each mark was written, by its holder and number.
+    /// The time of each mark, by its holder and number.
     marked: BTreeMap<(u128, u64), u64>,
     /// The time of the last step: those of one row are in order.
     last_at: u64,
@@ -63,7 +63,7 @@ struct PastRow {
     longest: u64,
 }
 
-/// What a replica had when it was promoted.
+/// The state of a replica at its promotion.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Promoted {
     /// The number of the last entry.
@@ -89,7 +89,7 @@ impl Table {
         server.sql(&(table.schema_sql() + TRIGGERS)).map(drop)
     }
 
-    /// Whether the table has a record of any election.
+    /// True if the table has a record of any election.
     pub(in super::super) fn has_a_record(server: &PostgresServer) -> Result<bool, ServerError> {
         Ok(server.sql("SELECT count(*) > 0 FROM tenure.leases")? != "f")
     }
@@ -126,7 +126,7 @@ impl Table {
         std::mem::take(&mut self.has_a_record)
     }
 
-    /// That replica has taken the place of the server, whose table was read to its end. It may lack
+    /// Replaces the server, whose table was read to its end, by that replica. The replica may lack
     /// the last entries, and gives their numbers to others.
     pub(in super::super) fn is_promoted(&mut self, replica: Promoted) {
         self.read = replica.last;

@@ -140,18 +140,18 @@ impl Monitor {
         is_its_own.then_some(past.stamped_at)
     }
 
-    /// Whether it reads a stream.
+    /// True if it reads a stream.
     pub(in super::super) fn is_attached(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// When a command has deleted a record or a past, in microseconds of the machine's wall clock,
-    /// since this was last asked.
+    /// The time a command deleted a record or a past, in microseconds of the machine's wall clock,
+    /// since the last call.
     pub(in super::super) fn takes_loss(&self) -> Option<u64> {
         lock(&self.state).lost_at.take()
     }
 
-    /// Whether it has shown a request of a candidate since then, in microseconds of the wall clock.
+    /// True if it has shown a request of a candidate since then, in microseconds of the wall clock.
     pub(in super::super) fn has_shown_since(&self, at: u64) -> bool {
         lock(&self.state).steps.iter().any(|step| step.at >= at)
     }
@@ -192,7 +192,7 @@ fn read(server: &RedisServer) -> Result<Option<Record>, ServerError> {
     Ok(Some(record))
 }
 
-/// Whether the server has a record of the election now.
+/// True if the server has a record of the election now.
 pub(in super::super) fn has_a_record(server: &RedisServer) -> Result<bool, ServerError> {
     read(server).map(|record| record.is_some())
 }

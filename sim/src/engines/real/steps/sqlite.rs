@@ -80,7 +80,7 @@ pub(in super::super) struct Changes {
     /// The number of the file's last change that was read.
     read: i64,
     past: Past,
-    /// When each mark was written, by its holder and number.
+    /// The time of each mark, by its holder and number.
     marked: BTreeMap<(u128, u64), u64>,
     steps: Vec<Step>,
     stamped: Vec<Stamped>,
@@ -118,14 +118,14 @@ struct Change {
 }
 
 impl Changes {
-    /// Whether anything was granted in a file.
+    /// True if anything was granted in a file.
     pub(in super::super) fn has_a_record(file: &Path) -> Result<bool, ServerError> {
         let connection = Connection::open(file).map_err(failed)?;
         let count = "SELECT count(*) > 0 FROM elections";
         connection.query_row(count, [], |row| row.get(0)).map_err(failed)
     }
 
-    /// What follows is another file.
+    /// Continues with another file.
     pub(in super::super) fn is_replaced(&mut self) {
         self.is_another_server();
         (self.read, self.past) = (0, Past::default());
@@ -136,7 +136,7 @@ impl Changes {
         self.clock = clock;
     }
 
-    /// What follows is the same file, which counts as another server.
+    /// Continues with the same file, which counts as another server.
     pub(in super::super) fn is_another_server(&mut self) {
         self.server += 1;
     }

@@ -22,13 +22,13 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 /// A watch that has ended begins again after that time.
 const BEGINS_AGAIN: Duration = Duration::from_millis(10);
 
-/// What the keys of a store say.
+/// The content of a store's keys.
 pub(in super::super) trait Keys: Default + Send + 'static {
     /// All keys begin with it.
     const PREFIX: &'static [u8];
     /// A key that the observer alone writes: the watch has shown all that came before.
     const MARK: &'static [u8];
-    /// That key in base 64, as etcd's JSON gateway takes it.
+    /// The mark in base 64, as etcd's JSON gateway takes it.
     const MARK_IN_BASE_64: &'static str;
 
     /// A key was written, or deleted.
@@ -44,7 +44,7 @@ pub(in super::super) trait Keys: Default + Send + 'static {
     /// lost.
     fn are_lost(&mut self) -> bool;
 
-    /// Whether there is a record of the election.
+    /// True if there is a record of the election.
     fn has_a_record(&self) -> bool;
 
     /// All steps, by what candidates know of their times.
@@ -64,11 +64,11 @@ pub(in super::super) struct KeyChange {
 pub(in super::super) struct Watch<K> {
     state: Arc<Mutex<State<K>>>,
     readers: Vec<JoinHandle<()>>,
-    /// Whether the readers end with the servers that they watch.
+    /// True if the readers end with the servers that they watch.
     ends: Arc<AtomicBool>,
 }
 
-/// What the watch has shown so far.
+/// The state of the watch so far.
 #[derive(Debug, Default)]
 pub(super) struct State<K> {
     pub(super) keys: K,

@@ -41,8 +41,7 @@ pub(super) fn build(lua: &Lua, host: &Rc<Host>) -> mlua::Result<MultiValue> {
     (redis, explain, message_of).into_lua_multi(lua)
 }
 
-/// Whether a command's error reply raises an error in the script: the difference between call and
-/// pcall.
+/// The handling of a command's error reply in the script: the difference between call and pcall.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Raise,

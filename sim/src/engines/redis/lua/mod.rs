@@ -32,7 +32,7 @@ pub(super) struct Run {
     pub(super) session: SessionKey,
     /// The time that all its commands see.
     pub(super) now: u64,
-    /// Whether it may use memory when the memory is full.
+    /// True if it may use memory when the memory is full.
     pub(super) is_exempt: bool,
 }
 

@@ -31,7 +31,7 @@ use crate::plan::{Plan, SimTime, nanos};
 /// The service of a run, on all nodes.
 pub(in crate::engines::turmoil) struct Hosting {
     service: Arc<dyn Hosted>,
-    /// Whether the plan keeps the assumptions of the service's own property.
+    /// True if the plan keeps the assumptions of the service's own property.
     is_judged: bool,
     /// The duration of a call, in whole ticks: rounded down, so that it keeps the plan's
     /// assumptions.
@@ -116,7 +116,7 @@ impl Hosting {
         life.inspect(|life| life.shutdown.cancel()).is_some()
     }
 
-    /// Whether the process of that node runs, though it was asked to end.
+    /// True if the process of that node runs, though it was asked to end.
     pub(in crate::engines::turmoil) fn is_shutting_down(&self, node: usize) -> bool {
         self.lives.borrow()[node].as_ref().is_some_and(|life| life.shutdown.is_cancelled())
     }

@@ -1,4 +1,4 @@
-//! What a service does outside of its process.
+//! Calls of a service to the outside of its process.
 
 use std::fmt;
 use std::future::pending;
@@ -77,7 +77,7 @@ impl Outside {
         reply
     }
 
-    /// Whether a pause may come before this call. It comes before the first such call after some
+    /// True if a pause may come before this call. It comes before the first such call after some
     /// time: if that were any call, it would nearly always be the first one after a sleep, and
     /// never the write that follows a read.
     fn is_guarded(&self) -> bool {

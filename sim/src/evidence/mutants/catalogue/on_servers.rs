@@ -80,7 +80,7 @@ const OTHERS: &[(&str, OnServers, &[&str])] = &[
     ),
 ];
 
-/// What is needed to catch such a mutant on real servers, if it is tried there.
+/// The means to catch such a mutant on real servers, if it is tried there.
 pub(in super::super) fn on_servers(mutant: &str) -> Option<Chase> {
     let (_, on, guards) = OTHERS.iter().find(|(name, ..)| *name == mutant)?;
     Some(Chase { store: Some(on.store), faults: on.faults, guards })

@@ -50,7 +50,7 @@ pub(super) struct Linearizable {
     steps: Vec<Step>,
     /// The known state after the last step, in the order of steps.
     state: State,
-    /// Whether an answer is wrong in that order.
+    /// True if an answer is wrong in that order.
     in_doubt: bool,
     server: u32,
 }
@@ -211,7 +211,7 @@ pub(crate) struct Exchange {
     pub(crate) answered: usize,
 }
 
-/// Whether there is an order that explains all answers of a store whose earlier state is not known.
+/// True if there is an order that explains all answers of a store whose earlier state is not known.
 #[cfg(feature = "conformance")]
 pub(crate) fn is_explained(exchanges: &[Exchange]) -> bool {
     let mut actions = Vec::new();

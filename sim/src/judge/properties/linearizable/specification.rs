@@ -47,7 +47,7 @@ impl Specification for Contract {
     }
 }
 
-/// Whether the answer is right in some state that agrees with the known one.
+/// True if the answer is right in some state that agrees with the known one.
 fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
     let State::Last { token: last, holder, over } = state else { return true };
     let is_own = |token| token == last && by == holder && !over;

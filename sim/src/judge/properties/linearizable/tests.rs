@@ -9,7 +9,7 @@ use crate::trace::Mark;
 
 const FIRST: Asked = asks(0);
 const SECOND: Asked = asks(7);
-/// Of a candidate that has watched the lease of node 1.
+/// An acquire after watching the lease of node 1.
 const TAKES: Asked = Asked::Acquire { seen: 7, watched: Some(Mark { holder: 1, number: 1 }) };
 const RENEW: Asked = Asked::Renew { token: 7 };
 const RELEASE: Asked = Asked::Release { token: 7 };

@@ -88,7 +88,7 @@ fn resigned_while_cut_off() {
     );
 }
 
-/// How often a history meets the condition that shows a kind.
+/// The count of the condition that shows a kind, in a history.
 fn shows(kind: FaultKind, history: &[(u64, Event)]) -> u64 {
     counts(history)[kind.shown_by().expect("a condition").name()]
 }

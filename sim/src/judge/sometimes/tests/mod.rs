@@ -12,12 +12,12 @@ use crate::plan::{FaultKind, ns};
 /// Times are in nanoseconds.
 type History = [(u64, Event)];
 
-/// How often a history meets a condition.
+/// The count of a condition in a history.
 fn times(condition: Condition, history: &History) -> u64 {
     counts(history)[condition.name()]
 }
 
-/// How often a history meets each condition.
+/// The count of each condition in a history.
 fn counts(history: &History) -> BTreeMap<&'static str, u64> {
     let (mut sometimes, mut state) = (Sometimes::default(), State::default());
     for (at, event) in history {

@@ -9,9 +9,9 @@ use crate::conformance::probe::{
     requests_in_two_calls,
 };
 
-/// Of every five leases one has never been held, one is held by another candidate, one by the same,
-/// one was given back, which every other candidate knows, and one is held by another candidate and
-/// was watched.
+/// Groups of five leases: one has never been held, one is held by another candidate, one by the
+/// same, one was given back, which every other candidate knows, and one is held by another
+/// candidate and was watched.
 pub(crate) async fn acquires_of_one_call_are_judged_alone(probe: &mut Probe<'_>) -> Found<()> {
     let in_call = probe.traits.acquires_in_call;
     let mut calls = Vec::new();
@@ -138,7 +138,7 @@ pub(crate) async fn rivals_renewals_in_one_call_are_told_apart(probe: &mut Probe
     Ok(())
 }
 
-/// Of every three leases one has never been held, one is held, and one was given back.
+/// Groups of three leases: one has never been held, one is held, and one was given back.
 pub(crate) async fn looks_of_one_call_are_judged_alone(probe: &mut Probe<'_>) -> Found<()> {
     let in_call = probe.traits.looks_in_call;
     let (mut calls, mut wanted) = (Vec::new(), Vec::new());

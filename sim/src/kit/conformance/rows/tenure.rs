@@ -83,7 +83,7 @@ pub(crate) async fn no_clock_of_the_store_ends_leases(probe: &mut Probe<'_>) -> 
 /// The most attempts on a slow machine that takes longer than the least TTL between two requests.
 const TRIES: u128 = 20;
 
-/// Of a server that ends leases itself.
+/// Needs a server that ends leases itself.
 pub(crate) async fn the_least_ttl_is_kept(probe: &mut Probe<'_>) -> Found<()> {
     let (mut seen, short) = (None, probe.short());
     for number in 1..=TRIES {

@@ -32,7 +32,7 @@ pub struct Found {
 /// The least margin after one way in which a tenure may end.
 #[derive(Clone, Debug, Serialize)]
 pub struct Least {
-    /// How the first tenure ended.
+    /// The end of the first tenure.
     pub after: Ending,
     /// The least time between two tenures' permitted writes; `None` if no tenure followed another.
     #[serde(rename = "margin_ms", serialize_with = "in_ms_if_any")]
@@ -48,7 +48,7 @@ pub struct Least {
 }
 
 impl Least {
-    /// How the first tenure's lease ended, in words.
+    /// The end of the first tenure's lease, in words.
     pub const fn after_words(&self) -> &'static str {
         match self.after {
             Ending::Lapsed => "lapsed",

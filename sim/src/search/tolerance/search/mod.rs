@@ -1,4 +1,4 @@
-//! How close can two tenures come, within all assumptions? Searches for the plan with the least
+//! The least time between two tenures, within all assumptions. Searches for the plan with the least
 //! margin.
 //!
 //! The least margin of random plans is far from the worst case. This search begins with random

@@ -47,11 +47,11 @@ pub(super) struct Live {
     /// Cancelled once either connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     progress: Progress,
-    /// Whether a request over them has succeeded.
+    /// True if a request over them has succeeded.
     pub(super) served: AtomicBool,
-    /// Whether a request over them was answered that has compared the server with the past.
+    /// True if a request over them was answered that has compared the server with the past.
     has_compared: AtomicBool,
-    /// Which connection it is: a random number that no other has drawn.
+    /// The connection's number: a random one that no other has drawn.
     number: u128,
 }
 
@@ -235,7 +235,7 @@ fn ping(client: &Client) -> Ask {
 }
 
 impl Live {
-    /// What the next call does about the past.
+    /// The use of the past by the next call.
     pub(super) fn past(&self) -> PastUse {
         if self.has_compared.load(Ordering::Relaxed) {
             return PastUse::Reads;

@@ -1,4 +1,4 @@
-//! What the server pushes over a connection.
+//! The server's pushes over a connection.
 
 use std::sync::Weak;
 

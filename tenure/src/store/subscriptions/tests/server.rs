@@ -23,7 +23,7 @@ pub(super) struct Remote {
     answers: Answers,
     pub(super) wire: Option<Arc<Wire>>,
     pub(super) subscribed: BTreeSet<Topic>,
-    /// How many topics each command named; negative for the opposite.
+    /// The number of topics in each command; negative for the opposite.
     commands: Vec<i32>,
     pub(super) beats: usize,
 }

@@ -1,4 +1,4 @@
-//! What an operator does to a PostgreSQL server that runs on.
+//! Acts of an operator on a PostgreSQL server that runs on.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ struct Lock {
     act: Act,
     /// Holds it until it is dropped.
     _session: PostgresSession,
-    /// How many requests had given up waiting for a lock before.
+    /// The earlier number of waits for a lock that were given up.
     gave_up: usize,
 }
 
@@ -198,7 +198,7 @@ pub(super) fn has_password(server: &PostgresServer, password: &str) -> Result<()
     server.sql(&format!("ALTER ROLE {} PASSWORD '{password}'", login::USER)).map(drop)
 }
 
-/// How many requests of candidates have given up waiting for a lock.
+/// The number of candidates' requests that gave up waiting for a lock.
 fn gave_up(server: &PostgresServer) -> Result<usize, ServerError> {
     let log = server.log()?;
     Ok(log.lines().filter(|line| line.starts_with(CANDIDATE) && line.contains(GAVE_UP)).count())

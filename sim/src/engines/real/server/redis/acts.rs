@@ -1,4 +1,4 @@
-//! What an operator does to a Redis server that runs on.
+//! Acts of an operator on a Redis server that runs on.
 
 use tenure_servers::{RedisServer, Reply, ServerError};
 
@@ -175,7 +175,7 @@ fn flushes(server: &RedisServer, monitor: &Monitor) -> Result<Done, ServerError>
     Ok(Done { at, ..Done::now(lost_at.is_some()) })
 }
 
-/// How many requests the server has refused for lack of memory.
+/// The number of requests refused for lack of memory.
 fn refused(server: &RedisServer) -> Result<u64, ServerError> {
     number(server, "errorstats", "errorstat_OOM:count=")
 }

@@ -16,7 +16,7 @@ pub(super) const ON_ORDER: Duration = Duration::from_secs(2);
 const OTHERWISE: Duration = Duration::from_secs(86_400);
 /// A replica is promoted within this time, also on a busy machine.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(30);
-/// What promotes a replica.
+/// A promoter of replicas.
 pub(super) enum Servers {
     Sentinels(RedisSentinels),
     Cluster(RedisCluster),
@@ -64,7 +64,7 @@ impl Servers {
         Ok(wall_clock())
     }
 
-    /// Whether that replica is promoted when its primary is silent.
+    /// Sets whether that replica replaces a silent primary.
     pub(super) fn may_replace(&self, may: bool, replica: usize) -> Result<(), ServerError> {
         match self {
             Self::Sentinels(servers) => {
@@ -114,7 +114,7 @@ impl Servers {
     }
 }
 
-/// What a server says of its role.
+/// A server's report of its role.
 pub(super) fn replication(server: &RedisServer) -> Result<String, ServerError> {
     text(server, &["INFO", "replication"])
 }

@@ -25,7 +25,7 @@ pub(super) struct Moving {
     slot: String,
     from: usize,
     to: usize,
-    /// How many requests they had redirected before.
+    /// The earlier number of redirected requests.
     redirected: u64,
 }
 
@@ -80,7 +80,7 @@ impl Moving {
     }
 }
 
-/// How many requests these nodes have redirected. The observers send none that could be.
+/// These nodes' number of redirected requests. The observers send none that could be.
 fn redirected(cluster: &RedisCluster, nodes: [usize; 2]) -> Result<u64, ServerError> {
     let mut sum = 0;
     for node in nodes {
@@ -91,7 +91,7 @@ fn redirected(cluster: &RedisCluster, nodes: [usize; 2]) -> Result<u64, ServerEr
     Ok(sum)
 }
 
-/// When that server has stamped the past that was handed to it, by the boot clock, if it has.
+/// The stamp time of the past handed to that server, by the boot clock, if it has stamped it.
 fn stamped_at(monitor: &Monitor, node: &RedisServer) -> Result<Option<u64>, ServerError> {
     let of = |section: &str, name: &str| {
         let info = text(node, &["INFO", section])?;

@@ -6,7 +6,7 @@
 pub(super) struct Line {
     /// Microseconds since 1970.
     pub(super) at: u64,
-    /// Whether a script ran it.
+    /// True if a script ran it.
     pub(super) in_script: bool,
     pub(super) words: Vec<String>,
 }

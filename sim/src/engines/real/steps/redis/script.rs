@@ -7,23 +7,23 @@ use crate::trace::{Answer, Asked};
 /// A script that runs, and what it has written so far.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// When it was called, by the machine's wall clock in microseconds.
+    /// Its time, by the machine's wall clock in microseconds.
     pub(super) at: u64,
     /// Zero for a look.
     pub(super) holder: u128,
     pub(super) request: Asked,
-    /// What its request says besides.
+    /// The rest of its request.
     pub(super) says: Says,
-    /// Whether it knows the past: it may be at another node.
+    /// True if it knows the past: it may be at another node.
     pub(super) knows_past: bool,
-    /// Whether it has read the clock, as each script does first: a script that the server does not
+    /// True if it has read the clock, as each script does first: a script that the server does not
     /// know does nothing.
     pub(super) runs: bool,
     /// The record with its changes, if it has changed it.
     pub(super) wrote: Option<Record>,
 }
 
-/// What answers depend on besides.
+/// The rest that answers depend on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Says {
     pub(super) number: u64,
@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// Whether the lease is vacant for this candidate, or was watched by it.
+    /// True if the lease is vacant for this candidate, or was watched by it.
     fn may_take(&self, seen: u64, before: Option<Record>) -> bool {
         let Some(before) = before else { return true };
         let Says { ttl, quarantine, name, .. } = self.says;

@@ -1,4 +1,4 @@
-//! What a MONITOR stream has shown so far: the record, the past, and the steps that led to them.
+//! The state of a MONITOR stream so far: the record, the past, and the steps that led to them.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn bits(hex: &str) -> Option<u128> {
     u128::from_str_radix(hex, 16).ok()
 }
 
-/// What the stream has shown so far.
+/// The state of the stream so far.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The name of each script, by its digest.
@@ -61,11 +61,11 @@ pub(super) struct State {
     pub(super) clock: ServerTime,
     script: Option<Script>,
     pub(super) steps: Vec<Step>,
-    /// Whether the answer of some script can't be known.
+    /// True if the answer of some script can't be known.
     pub(super) has_gaps: bool,
     /// The number of marks that it has shown.
     pub(super) marks: u32,
-    /// When a command has deleted a record or a past, by the machine's wall clock in microseconds.
+    /// The time a command deleted a record or a past, by the machine's wall clock in microseconds.
     pub(super) lost_at: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ use crate::plan::draw::Draw;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What a request asks for.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Acquire,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// How many of them a store takes in one call.
+    /// The number that a store takes in one call.
     pub(super) fn in_call(self, traits: &StoreTraits) -> usize {
         match self {
             Self::Acquire => traits.acquires_in_call,

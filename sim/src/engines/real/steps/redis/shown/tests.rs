@@ -22,7 +22,7 @@ fn known_scripts() -> BTreeMap<String, &'static str> {
     NAMES.map(|name| (name.to_owned(), name)).into()
 }
 
-/// What an acquire says, beside its holder and its number.
+/// An acquire, without its holder and its number.
 #[derive(Clone, Copy)]
 struct Says {
     seen: &'static str,
