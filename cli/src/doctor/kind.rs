@@ -207,7 +207,7 @@ kinds! {
         "`appendfsync everysec` or `always`."
     MinReplicasUnset "min-replicas-unset" Problem:
         "A primary that was cut off keeps its leader, while another server is promoted by hand or by a changed name.";
-        "`min-replicas-to-write 1` and `min-replicas-max-lag 2`, or let sentinels or a cluster name the primary, or `replica_acks` in the URL."
+        "`min-replicas-to-write 1` and `min-replicas-max-lag 2` (from Redis 7 on), or let sentinels or a cluster name the primary, or `replica_acks` in the URL."
     ReplicaLags "replica-lags" Problem:
         "A failover to that replica loses grants.";
         "Look at the replica, and at the network to it."

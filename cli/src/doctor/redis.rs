@@ -36,7 +36,7 @@ pub(super) fn check_configuration(redis: &Redis, config: &Config, report: &mut R
 }
 
 /// The rights that a candidate needs, each with a command that changes nothing. The right to write
-/// (`+hset`) has none.
+/// (`+hset`, and `+persist` before Redis 7) has none.
 const RIGHTS: [(&str, &[&str]); 7] = [
     ("~{prefix}:* +hmget", &["HMGET", PAST, "stamp"]),
     ("+hstrlen", &["HSTRLEN", PAST, "stamp"]),
@@ -66,8 +66,8 @@ pub(super) async fn missing_rights(redis: &Redis, report: &mut Report) {
         }
     }
     if !is_named {
-        report
-            .add(Kind::RightMissing, "+hset is missing: all other rights of candidates are there");
+        let text = "+hset is missing, or +persist before Redis 7: all other rights of candidates are there";
+        report.add(Kind::RightMissing, text);
     }
 }
 
@@ -116,6 +116,12 @@ impl Info {
     fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()
     }
+
+    /// True if the server has scripts wait for `min-replicas-to-write`, as Redis 7 and Valkey.
+    fn holds_scripts(&self) -> bool {
+        let major = self.text("redis_version").and_then(|version| version.split('.').next());
+        major.and_then(|major| major.parse::<u32>().ok()).is_none_or(|major| major >= 7)
+    }
 }
 
 fn memory(info: &Info, report: &mut Report) {
@@ -158,9 +164,11 @@ fn replicas(redis: &Redis, info: &Info, report: &mut Report) {
         let text = format!("replica_acks is {acks}, and {count} replicas are connected");
         report.add(Kind::ReplicaAcksFew, text);
     }
-    let is_guarded = acks > 0 || info.text("min_slaves_good_slaves").is_some();
-    if count > 0 && redis.is_one_server() && !is_guarded {
-        let text = format!("{count} replica(s), and min-replicas-to-write is 0");
+    let is_set = info.text("min_slaves_good_slaves").is_some();
+    let is_guarded = acks > 0 || is_set && info.holds_scripts();
+    if (count > 0 || is_set) && redis.is_one_server() && !is_guarded {
+        let why = if is_set { "does not hold for scripts before Redis 7" } else { "is 0" };
+        let text = format!("{count} replica(s), and min-replicas-to-write {why}");
         report.add(Kind::MinReplicasUnset, text);
     }
 }
@@ -175,14 +183,14 @@ fn connections(info: &Info, report: &mut Report) {
 
 /// Checks settings that `INFO` does not have.
 async fn configuration(redis: &Redis, info: &Info, report: &mut Report) {
-    let names = ["save", "appendfsync", "timeout"];
-    let question = [&["CONFIG", "GET"][..], &names].concat();
-    let answer = match redis.ask_server(&question).await {
-        Ok(answer) => answer,
-        Err(error) => return refused("CONFIG GET", &error, report),
-    };
-    let pairs = answer.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-    let values: BTreeMap<_, _> = pairs.collect();
+    let mut values: BTreeMap<&str, String> = BTreeMap::new();
+    // Before Redis 7, each is a question of its own.
+    for name in ["save", "appendfsync", "timeout"] {
+        match redis.ask_server(&["CONFIG", "GET", name]).await {
+            Ok(answer) => values.extend(answer.into_iter().nth(1).map(|value| (name, value))),
+            Err(error) => return refused("CONFIG GET", &error, report),
+        }
+    }
     let value = |name: &str| values.get(name).map_or("", String::as_str);
     let has_log = info.text("aof_enabled") == Some("1");
     match (has_log, value("save")) {

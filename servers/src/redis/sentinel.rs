@@ -142,8 +142,9 @@ impl RedisServer {
     pub fn start_replica(&self, args: &[&str]) -> Result<Self, ServerError> {
         // Whatever this server was started with, a replica of it need not wait for others.
         self.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"])?;
-        let of = format!("127.0.0.1 {}", self.inner_port());
-        let own = [&encrypting(self.tls_port())[..], &["--replicaof", &of]].concat();
+        let port = self.inner_port().to_string();
+        let of = ["--replicaof", "127.0.0.1", &port];
+        let own = [&encrypting(self.tls_port())[..], &of].concat();
         let replica = Self::start_with(&[&EAGER[..], args, &own].concat())?;
         replica.follows()?;
         Ok(replica)

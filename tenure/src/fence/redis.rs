@@ -235,7 +235,11 @@ mod with_redis_rs {
             if error.code() == Some("CROSSSLOT") {
                 return FenceError::Misused { fence: fence.to_owned(), why: OTHER_SLOT.to_owned() };
             }
-            failed(fence, error.code() == Some("READONLY"), error)
+            // Before Redis 7, the code is in the text.
+            let text = error.detail().unwrap_or_default();
+            let is_replica = error.code() == Some("READONLY")
+                || text.starts_with("Error running script") && text.contains(": -READONLY ");
+            failed(fence, is_replica, error)
         }
     }
 

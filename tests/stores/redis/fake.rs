@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The answer to a client's greeting.
@@ -85,7 +86,7 @@ fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     Some((words, at))
 }
 
-/// A network to a real server that replaces words of its answers by others of the same length.
+/// A network to a real server that replaces words by others of the same length, on both ways.
 pub(crate) struct Relay;
 
 impl Relay {
@@ -97,19 +98,19 @@ impl Relay {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
-                tokio::spawn(relay(client, server, old, new));
+                let ((asks, hears), (answers, to_server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(relay(asks, to_server, old, new));
+                tokio::spawn(relay(answers, hears, old, new));
             }
         });
         port
     }
 }
 
-async fn relay(client: TcpStream, server: TcpStream, old: &str, new: &str) {
-    let ((mut asks, mut hears), (mut answers, mut to_server)) =
-        (client.into_split(), server.into_split());
-    tokio::spawn(async move { tokio::io::copy(&mut asks, &mut to_server).await });
+async fn relay(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, old: &str, new: &str) {
     let mut said = Vec::new();
-    while matches!(answers.read_buf(&mut said).await, Ok(1..)) {
+    while matches!(from.read_buf(&mut said).await, Ok(1..)) {
         for at in 0..said.len() {
             if said[at..].starts_with(old.as_bytes()) {
                 said[at..at + new.len()].copy_from_slice(new.as_bytes());
@@ -119,7 +120,7 @@ async fn relay(client: TcpStream, server: TcpStream, old: &str, new: &str) {
         let starts = |at: &usize| old.as_bytes().starts_with(&said[*at..]);
         let kept = (said.len().saturating_sub(old.len())..said.len()).find(starts);
         let whole: Vec<u8> = said.drain(..kept.unwrap_or(said.len())).collect();
-        if hears.write_all(&whole).await.is_err() {
+        if to.write_all(&whole).await.is_err() {
             return;
         }
     }

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use tenure::Config;
 use tenure::store::redis::RedisConfig;
-use tenure::store::{AnyStore, Credentials, Key, Secret, Store, StoreErrorKind};
+use tenure::store::{AnyStore, Credentials, Key, Reply, Secret, Store, StoreErrorKind};
 use tenure_servers::Reply as Raw;
 use tokio::net::TcpListener;
 
+use super::access::{RIGHTS, as_app, let_in};
 use super::fake::{Fake, HELLO, Relay};
 use super::support::{
-    Client, RECORD, TTL, acquire, all_requests, call, local, port_that_answers, server, soon,
-    start, store_error, unused_port,
+    Client, RECORD, RENEWED, TTL, acquire, all_requests, call, granted, held, local,
+    port_that_answers, release, renew, server, soon, start, store_error, unused_port,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -116,19 +117,41 @@ over_both_clients! {
         }
     }
 
-    /// A Redis 6 in its own words: a real server behind a relay, since there is none on this
+    /// A Redis 5 in its own words: a real server behind a relay, since there is none on this
     /// machine.
     async fn an_old_server(client: Client) {
         let server = server();
-        let relay = Relay::start(server.port(), ("redis_version:7.", "redis_version:6.")).await;
+        let relay = Relay::start(server.port(), ("redis_version:7.", "redis_version:5.")).await;
         let store = client.at(relay);
         for request in all_requests() {
             let error = call(&store, request).await.unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnsupportedVersion, "{error}");
-            assert!(error.to_string().contains("use Redis 7 or later, or Valkey"), "{error}");
+            assert!(error.to_string().contains("use Redis 6 or later, or Valkey"), "{error}");
         }
         campaigns_on(store, &[StoreErrorKind::UnsupportedVersion]).await;
         assert_eq!(server.command(&["EXISTS", RECORD]).unwrap(), Raw::Integer(0), "nothing was granted");
+    }
+
+    /// A server before Redis 7: the relay makes each first line with flags an error of syntax. What
+    /// leaders need works at maxmemory all the same.
+    async fn a_server_without_script_flags(client: Client) {
+        let server = server();
+        let_in(&server, &[&RIGHTS[..], &["+persist"]].concat());
+        let relay = Relay::start(server.port(), ("#!lua", "#?lua")).await;
+        let store = client.store(as_app(local(relay)));
+        let token = granted(&store, acquire(1, None)).await;
+        server.command(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        server.command(&["SCRIPT", "FLUSH"]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        held(&store, acquire(2, None)).await;
+        assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+        let error = call(&store, acquire(2, Some(token))).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
+        let_in(&server, &RIGHTS);
+        let error = call(&store, renew(1, token)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Permission, "{error}");
+        assert!(error.to_string().contains("persist"), "{error}");
     }
 
     async fn a_silent_server(client: Client) {

@@ -244,8 +244,8 @@ over_both_clients! {
 
     async fn a_replica(client: Client) {
         let primary = server();
-        let of = format!("127.0.0.1 {}", primary.port());
-        let replica = RedisServer::start_with(&["--replicaof", &of]).unwrap();
+        let port = primary.port().to_string();
+        let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
         let store = client.at(replica.port());
         refuses(&store, &[acquire(1, None)], StoreErrorKind::NotPrimary).await;
         // Not even one that takes writes.
@@ -267,7 +267,7 @@ over_both_clients! {
     }
 
     async fn a_server_that_cannot_write_to_disk(client: Client) {
-        let server = RedisServer::start_with(&["--save", "3600 1", "--dir", "/proc"]).unwrap();
+        let server = RedisServer::start_with(&["--save", "3600", "1", "--dir", "/proc"]).unwrap();
         let store = client.at(server.port());
         let token = granted(&store, acquire(1, None)).await;
         server.command(&["BGSAVE"]).unwrap();

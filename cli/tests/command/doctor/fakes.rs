@@ -64,3 +64,31 @@ pub(crate) fn delays(port: u16, by: std::time::Duration) -> u16 {
         }
     })
 }
+
+/// The port of a way to that server on which these words of answers are replaced by others of the
+/// same length, if they arrive together.
+pub(crate) fn replaces(port: u16, old: &'static str, new: &'static str) -> u16 {
+    assert_eq!(old.len(), new.len());
+    serve(move |_, mut client| {
+        let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let (mut asks, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = copy(&mut asks, &mut to_server);
+            let _ = to_server.shutdown(Shutdown::Both);
+        });
+        thread::spawn(move || {
+            let mut bytes = vec![0; 65_536];
+            while let Ok(count @ 1..) = server.read(&mut bytes) {
+                let said = &mut bytes[..count];
+                let found = said.windows(old.len()).position(|words| words == old.as_bytes());
+                if let Some(at) = found {
+                    said[at..at + new.len()].copy_from_slice(new.as_bytes());
+                }
+                if client.write_all(said).is_err() {
+                    break;
+                }
+            }
+            let _ = client.shutdown(Shutdown::Both);
+        });
+    })
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tenure_servers::{Authority, RedisCluster, RedisServer, Reply, ServerClock};
 
-use super::fakes::{balances, delays, says};
+use super::fakes::{balances, delays, replaces, says};
 use super::{Fault, Planted, each_is_found, idle};
 
 /// A server as it should be, with other settings.
@@ -56,6 +56,14 @@ fn with_replicas(count: usize, args: &[&str], parameters: &str) -> Planted {
             && (args.contains(&"60") || info.matches("state=online").count() == count)
     });
     planted.keeps(primary)
+}
+
+/// The same, at a server that says that it is a Redis 6.
+fn of_redis_6(mut planted: Planted) -> Planted {
+    let port = planted.url.rsplit_once(':').unwrap().1.parse().unwrap();
+    let port = replaces(port, "redis_version:7", "redis_version:6");
+    planted.url = format!("redis://127.0.0.1:{port}");
+    planted
 }
 
 /// A server whose snapshots fail, and what that means for writes.
@@ -208,6 +216,9 @@ pub(super) const FAULTS: &[Fault] = &[
         with_replicas(1, &[], "?replica_acks=1&replica_wait_ms=2000")
     }),
     ("a primary that may be cut off", "min-replicas-unset", || with_replicas(1, &[], "")),
+    ("replicas that scripts do not need", "min-replicas-unset", || {
+        of_redis_6(with_replicas(1, &["--min-replicas-to-write", "1"], ""))
+    }),
     ("a replica that has no data", "replica-lags", || {
         with_replicas(1, &["--repl-diskless-sync-delay", "60"], "")
     }),

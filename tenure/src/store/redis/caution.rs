@@ -37,6 +37,23 @@ impl RedisConfig {
         }
     }
 
+    /// Logs what a server that knows no flags of scripts leaves out, by its `INFO replication`.
+    pub(super) fn warn_of_replicas(&self, info: &str) {
+        if self.relies_on_min_replicas(info) {
+            logging::warn!(
+                "before Redis 7, min-replicas-to-write does not hold for scripts: a primary that was cut off keeps its \
+                 leader; set replica_acks in the URL (or RedisConfig::replica_acks, with the store `Redis`)"
+            );
+        }
+    }
+
+    /// True if nothing but that setting, which the server says it has, ends the lead at a primary
+    /// that was cut off.
+    fn relies_on_min_replicas(&self, info: &str) -> bool {
+        let is_one = matches!(self.servers, Servers::One(_));
+        is_one && self.replicas.least == 0 && info.contains("min_slaves_good_slaves:")
+    }
+
     pub(super) fn cautions(&self) -> Vec<Caution> {
         let few = self.too_few().map(Caution::FewMembers);
         let readable = self.readable_credentials().map(Caution::ReadablePassword);
@@ -149,5 +166,16 @@ mod tests {
         }
         assert_eq!(cautions("redis+cluster://a,b,c"), [""; 0]);
         assert_eq!(cautions("redis+sentinel://a,b,c/main"), [""; 0]);
+    }
+
+    #[test]
+    fn replicas_that_scripts_do_not_need_are_warned_of() {
+        let set = "# Replication\r\nrole:master\r\nmin_slaves_good_slaves:1\r\n";
+        let relies = |url, info| RedisConfig::from_url(url).unwrap().relies_on_min_replicas(info);
+        assert!(relies("redis://a", set));
+        assert!(!relies("redis://a", "# Replication\r\nrole:master\r\n"));
+        assert!(!relies("redis://a?replica_acks=1", set));
+        assert!(!relies("redis+sentinel://a,b,c/main", set));
+        assert!(!relies("redis+cluster://a,b,c", set));
     }
 }

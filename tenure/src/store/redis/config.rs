@@ -229,10 +229,10 @@ impl RedisConfig {
 
     /// Sets how long opening a connection may take, including the questions to sentinels or nodes.
     /// Default: 5 s. It takes four round trips (TCP, the greeting, a database other than 0, the
-    /// scripts), one or two more with TLS, and five more with sentinels or a cluster. The
-    /// candidates' request timeout may be shorter: connecting continues when a request gives up.
-    /// After an outage of the network or the server, this bound can pass once more before the next
-    /// attempt begins.
+    /// scripts), one more before Redis 7, one or two more with TLS, and five more with sentinels or
+    /// a cluster. The candidates' request timeout may be shorter: connecting continues when a
+    /// request gives up. After an outage of the network or the server, this bound can pass once
+    /// more before the next attempt begins.
     ///
     /// After an attempt that failed comes a pause of random length before the next one: at most 100
     /// ms at first, twice as much with each failure, at most half of this bound and at most 5 s.

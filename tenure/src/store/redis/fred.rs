@@ -111,7 +111,8 @@ async fn call_once(
     live: &Arc<Live>,
     requests: &[(Key, Request)],
 ) -> Vec<Result<Reply, StoreError>> {
-    let call = Invocation::new(&link.config, Payload::Requests(requests), live.past());
+    let payload = Payload::Requests(requests);
+    let call = Invocation::new(&link.config, payload, live.past(), live.flags);
     let results = match live.invoke(&call).await {
         Ok(answer) => reply::read_all(requests, &answer),
         Err(error) => vec![Err(failed(&error)); requests.len()],
@@ -142,7 +143,8 @@ async fn purge_some(
         let records = link.purging.with_marks(found.keys, link.runtime.now());
         let mut deleted = 0;
         if !records.is_empty() {
-            let call = Invocation::new(&link.config, Payload::Purge(&records, age), live.past());
+            let payload = Payload::Purge(&records, age);
+            let call = Invocation::new(&link.config, payload, live.past(), live.flags);
             let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
             deleted = link.purging.take_in(&records, &answer, link.runtime.now())?;
             live.serves(&call);

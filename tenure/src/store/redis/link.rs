@@ -49,14 +49,15 @@ impl Link {
     async fn connect(&self) -> Result<Live, StoreError> {
         let late = self.late();
         let at = self.route.find().await?;
-        let RedisConfig { servers, database, .. } = &self.connector.config;
-        let live = self.open(&at, *database, late).await?;
+        let config = &self.connector.config;
+        let RedisConfig { servers, database, .. } = config;
+        let mut live = self.open(&at, *database, late).await?;
         if let Servers::Sentinels { .. } = servers {
             let half_way = live.dead.clone().drop_guard();
             sentinel::is_primary(&live).await?;
             half_way.disarm();
         }
-        session::load_scripts(&live).await?;
+        session::load_scripts(&mut live, config).await?;
         Ok(live)
     }
 

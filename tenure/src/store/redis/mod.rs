@@ -2,7 +2,7 @@
 //!
 //! The record's key has no expiry, so its token survives the lease. No decision rests on the
 //! server's clock: a candidate that waits does so by its own, and a script only compares. Needs
-//! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
+//! Redis 6 or Valkey, with RESP3.
 //!
 //! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the
 //! server keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's

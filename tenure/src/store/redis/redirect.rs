@@ -74,8 +74,8 @@ impl Target<Live> {
             async move {
                 let late = link.late();
                 cluster::is_node(&link.route.members, &at, is_same_host).await?;
-                let live = link.open(&at, 0, late).await?;
-                session::load_scripts(&live).await?;
+                let mut live = link.open(&at, 0, late).await?;
+                session::load_scripts(&mut live, &link.connector.config).await?;
                 Ok(live)
             }
             .boxed()
@@ -112,7 +112,7 @@ impl Link {
         let mut redirections = 0;
         loop {
             let past = if without_past { PastUse::Without } else { by.past() };
-            let call = Invocation::new(&self.connector.config, script.payload, past);
+            let call = Invocation::new(&self.connector.config, script.payload, past, by.flags);
             let error = match invoke(&by, &call, script.wait.as_ref(), target.as_ref()).await {
                 Ok(answer) => return Ok(Some(answer)),
                 Err(error) => error,
@@ -159,7 +159,7 @@ async fn invoke(
     let unanswered = live.progress.expects();
     let mut answer = send(live, &evalsha, wait, target.is_some()).await;
     if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
-        let load = redis::cmd("SCRIPT").arg("LOAD").arg(call.script.text).to_owned();
+        let load = redis::cmd("SCRIPT").arg("LOAD").arg(&*call.script.text).to_owned();
         answer = match live.answer(&load).await {
             Ok(_) => send(live, &evalsha, wait, target.is_some()).await,
             Err(error) => Err(error),

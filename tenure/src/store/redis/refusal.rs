@@ -9,6 +9,7 @@ use crate::store::{StoreError, StoreErrorKind};
 
 /// The store's error for an error reply of the server.
 pub(super) fn server_error(code: &str, text: &str) -> StoreError {
+    let (code, text) = raised(code, text).unwrap_or((code, text));
     let kind = match code {
         "NOAUTH" | "WRONGPASS" => StoreErrorKind::Authentication,
         "NOPERM" => StoreErrorKind::Permission,
@@ -34,12 +35,12 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
         _ if code == "WRONGTYPE" || text.contains("WRONGTYPE") => {
             return damaged(sanitized(format_args!("{code} {text}"), TEXT_MOST));
         }
-        // Redis 7.0's, of a command in a script: it has no code, and does not say which command.
+        // Up to Redis 7.0, of a command in a script: without a code, and without the command.
         _ if text.contains("The user executing the script can't") => {
             let text = sanitized(text, TEXT_MOST);
             let detail = format!(
-                "{code} {text}; the scripts need +hmget +hstrlen +hset +time +info +publish (-@dangerous takes +info \
-                 away)"
+                "{code} {text}; the scripts need +hmget +hstrlen +hset +time +info +publish, before Redis 7 +persist \
+                 too (-@dangerous takes +info away)"
             );
             return StoreError::new(StoreErrorKind::Permission, detail);
         }
@@ -56,6 +57,17 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
         "" => StoreError::new(kind, code),
         _ => StoreError::showing(kind, format_args!("{code} {text}")),
     }
+}
+
+/// The code and the text of a refusal inside a script before Redis 7. Such a text begins with the
+/// line of the script: `@user_script: 5: -OOM command not allowed ..`. It is the end of a longer
+/// one if the script ended by it.
+fn raised<'a>(code: &'a str, text: &'a str) -> Option<(&'a str, &'a str)> {
+    if code != "@user_script:" && !text.starts_with("Error running script") {
+        return None;
+    }
+    let (_, inner) = text.split_once(": -")?;
+    inner.trim_end().split_once(' ')
 }
 
 /// The most bytes that are kept of a server's text in front of our own.
@@ -120,7 +132,7 @@ fn withheld(detail: &[Field<'_>]) -> StoreError {
     };
     let [field, value, version] = [field, value, version].map(|text| String::from_utf8_lossy(text));
     let detail = format_args!(
-        "INFO has {field}:{value:?} ({version}); use Redis 7 or Valkey, and no proxy that hides it"
+        "INFO has {field}:{value:?} ({version}); use Redis or Valkey itself, and no proxy that hides it"
     );
     StoreError::showing(StoreErrorKind::Withheld, detail)
 }
@@ -170,5 +182,27 @@ mod tests {
                 .to_string()
                 .ends_with("127.0.0.1:6381; a node of a cluster needs redis+cluster://")
         );
+    }
+
+    #[test]
+    fn refusals_inside_scripts_of_redis_6_are_known() {
+        let ends = "Error running script (call to f_e6a8): @user_script:1: @user_script: 1: ";
+        for (said, kind) in [
+            ("-OOM command not allowed when used memory > 'maxmemory'.", StoreErrorKind::Full),
+            ("-READONLY You can't write against a read only replica.", StoreErrorKind::NotPrimary),
+            ("-MISCONF Errors writing to the AOF file: No space left", StoreErrorKind::NotDurable),
+            (
+                "The user executing the script can't run this command or subcommand",
+                StoreErrorKind::Permission,
+            ),
+        ] {
+            let ended = server_error("ERR", &format!("{ends}{said}  "));
+            assert_eq!(ended.kind(), kind, "{ended}");
+            let caught = format!("@user_script: 45: {said}\r\n");
+            let caught = refused(b"error", &[Field::Text(caught.as_bytes())]);
+            assert_eq!(caught.kind(), kind, "{caught}");
+        }
+        let other = server_error("ERR", "Error running script (call to f_e6a8): @user_script:1: x");
+        assert_eq!(other.kind(), StoreErrorKind::Refused);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::config::RedisConfig;
-use super::scripts::{Script, Which};
+use super::scripts::{Flags, Script, Which};
 use super::words::{Words, rounded_down};
 use crate::store::{Key, Request};
 
@@ -75,7 +75,12 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    pub(super) fn new(config: &RedisConfig, payload: Payload<'_>, past: PastUse) -> Self {
+    pub(super) fn new(
+        config: &RedisConfig,
+        payload: Payload<'_>,
+        past: PastUse,
+        flags: Flags,
+    ) -> Self {
         let which = match payload.first() {
             None => Which::Purge,
             Some(Request::Acquire { .. }) => Which::Acquire,
@@ -138,7 +143,8 @@ impl Invocation {
             None => {}
         }
         let compares = matches!(past, Some(PastUse::Compares(_)));
-        Self { script: which.script(), text: words.text.freeze(), ends: words.ends, keys, compares }
+        let script = which.script(flags);
+        Self { script, text: words.text.freeze(), ends: words.ends, keys, compares }
     }
 
     #[cfg(feature = "redis-without-tls")]
@@ -219,7 +225,7 @@ mod tests {
             (Key::new("c").unwrap(), acquire(full, "other")),
         ];
         let payload = Payload::Requests(in_calls(&requests).next().unwrap());
-        let call = Invocation::new(&config, payload, PastUse::Compares(5));
+        let call = Invocation::new(&config, payload, PastUse::Compares(5), Flags::Known);
         let keys = requests.each_ref().map(|(key, _)| config.record(key));
         assert_eq!(words(call.keys()), [&keys[..], &[config.past()]].concat());
         let [first, second, digest, stamp, own] =
@@ -249,7 +255,7 @@ mod tests {
             (PastUse::Reads, 1, "-"),
             (PastUse::Without, 1, "-"),
         ] {
-            let call = Invocation::new(&config, payload, past);
+            let call = Invocation::new(&config, payload, past, Flags::Known);
             assert_eq!(call.keys().len(), keys);
             assert_eq!(words(call.arguments()).pop().unwrap(), last);
         }

@@ -1,5 +1,6 @@
 //! The scripts.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A script of these parts. One that has a first line of its own runs at maxmemory too, where a
@@ -15,7 +16,8 @@ macro_rules! script {
 }
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what
-/// an operator may want to read.
+/// an operator may want to read. To a server that knows no flags, which came with Redis 7, they are
+/// sent with another first line.
 pub const SCRIPTS: &[(&str, &str)] = &[
     ("acquire", script!("begin" "past" "server" "show" "acquire")),
     ("look", script!(allow_oom "begin" "past" "server" "first" "show" "look")),
@@ -46,19 +48,80 @@ pub(super) enum Which {
     Purge,
 }
 
+/// A server's knowledge of flags in a script's first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flags {
+    Known,
+    /// None, before Redis 7: there, such a line is an error of syntax.
+    Unknown,
+}
+
+/// Takes the place of a first line with flags, and has the same effect: once a script has begun to
+/// write by a command that takes no memory, it may write all else at maxmemory too, and a replica
+/// refuses it. Records never expire, so this write changes nothing.
+const FIRST_WRITE: &str = "redis.call('PERSIST', KEYS[1])";
+
 /// A script's text, and the digest by which the server knows it.
 pub(super) struct Script {
-    pub(super) text: &'static str,
+    pub(super) text: Cow<'static, str>,
     pub(super) sha: String,
 }
 
-static ALL: LazyLock<Vec<Script>> = LazyLock::new(|| {
-    let sha = |text| sha1_smol::Sha1::from(text).digest().to_string();
-    SCRIPTS.iter().map(|&(_, text)| Script { text, sha: sha(text) }).collect()
-});
+impl Script {
+    fn new(text: Cow<'static, str>) -> Self {
+        let sha = sha1_smol::Sha1::from(&*text).digest().to_string();
+        Self { text, sha }
+    }
+
+    fn without_flags(text: &'static str) -> Self {
+        Self::new(match text.split_once('\n') {
+            Some((first, rest)) if first.starts_with("#!") => {
+                format!("{FIRST_WRITE}\n{rest}").into()
+            }
+            _ => text.into(),
+        })
+    }
+}
+
+static WITH_FLAGS: LazyLock<Vec<Script>> =
+    LazyLock::new(|| SCRIPTS.iter().map(|&(_, text)| Script::new(text.into())).collect());
+static WITHOUT_FLAGS: LazyLock<Vec<Script>> =
+    LazyLock::new(|| SCRIPTS.iter().map(|&(_, text)| Script::without_flags(text)).collect());
+
+fn scripts(flags: Flags) -> &'static [Script] {
+    match flags {
+        Flags::Known => &WITH_FLAGS,
+        Flags::Unknown => &WITHOUT_FLAGS,
+    }
+}
+
+/// The texts of all scripts for such a server.
+pub(super) fn texts(flags: Flags) -> impl ExactSizeIterator<Item = &'static str> {
+    scripts(flags).iter().map(|script| &*script.text)
+}
 
 impl Which {
-    pub(super) fn script(self) -> &'static Script {
-        &ALL[self as usize]
+    pub(super) fn script(self, flags: Flags) -> &'static Script {
+        &scripts(flags)[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_line_depends_on_flags() {
+        let mut flagged = 0;
+        for (with, without) in texts(Flags::Known).zip(texts(Flags::Unknown)) {
+            if with == without {
+                assert!(!with.starts_with("#!"));
+                continue;
+            }
+            flagged += 1;
+            let rest = with.strip_prefix("#!lua flags=allow-oom\n");
+            assert!(rest.is_some() && rest == without.strip_prefix(&format!("{FIRST_WRITE}\n")));
+        }
+        assert_eq!(flagged, 6);
     }
 }

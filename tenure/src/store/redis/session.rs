@@ -4,6 +4,7 @@
 //! retry, replay, follow redirections or wait. The outcome of a request without a reply is unknown,
 //! and stays so.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +22,7 @@ use super::config::{Address, RedisConfig};
 use super::ends::carry;
 use super::refusal::server_error;
 use super::script::PastUse;
-use super::scripts::SCRIPTS;
+use super::scripts::{self, Flags};
 use super::target::Targets;
 use super::version;
 use super::{ACQUIRES_IN_CALL, LOOKS_IN_CALL};
@@ -42,6 +43,8 @@ pub(super) struct Live {
     pub(super) dead: CancellationToken,
     pub(super) progress: Progress,
     reason: Reason,
+    /// The texts of the scripts that the server takes.
+    pub(super) flags: Flags,
     /// True if a request over it has succeeded.
     served: AtomicBool,
     /// True if a request over it was answered that has compared the server with the past.
@@ -134,6 +137,7 @@ impl Connector {
             dead,
             progress,
             reason,
+            flags: Flags::Known,
             served,
             has_compared,
             number,
@@ -225,6 +229,21 @@ impl Live {
         answer.map_err(|error| self.failed(&error))
     }
 
+    /// Loads the texts for such a server and asks for a part of `INFO`, in one round trip.
+    async fn load(&self, flags: Flags, info: &str) -> Result<Vec<Value>, StoreError> {
+        let texts = scripts::texts(flags);
+        let mut commands = Pipeline::with_capacity(texts.len() + 1);
+        for text in texts {
+            commands.cmd("SCRIPT").arg("LOAD").arg(text);
+        }
+        commands.cmd("INFO").arg(info);
+        let unanswered = self.progress.expects();
+        let answers =
+            self.connection.clone().send_packed_commands(&commands, 0, commands.len()).await;
+        conclude(unanswered, &answers);
+        answers.map_err(|error| self.failed(&error))
+    }
+
     /// The store's error for an error of the client library on this connection.
     pub(super) fn failed(&self, error: &RedisError) -> StoreError {
         ended(error, &self.reason)
@@ -248,26 +267,37 @@ fn ended(error: &RedisError, reason: &Reason) -> StoreError {
 }
 
 /// Loads all scripts and asks for the server's version in one round trip, so that no request has
-/// to: a request's timeout may allow for a single round trip. A refusal is ignored here: the call
-/// of a script loads it again and reports the refusal.
-pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
-    let mut commands = Pipeline::with_capacity(SCRIPTS.len() + 1);
-    for (_, text) in SCRIPTS {
-        commands.cmd("SCRIPT").arg("LOAD").arg(text);
-    }
-    commands.cmd("INFO").arg("server");
+/// to: a request's timeout may allow for a single round trip. A server that knows no flags takes a
+/// second one. Any other refusal is ignored here: the call of a script loads it again and reports
+/// the refusal.
+pub(super) async fn load_scripts(live: &mut Live, config: &RedisConfig) -> Result<(), StoreError> {
     // The first round trip, which tells how long an answer takes.
-    let unanswered = live.progress.expects();
-    let answers = live.connection.clone().send_packed_commands(&commands, 0, commands.len()).await;
-    conclude(unanswered, &answers);
-    let answers = answers.map_err(|error| live.failed(&error))?;
+    let answers = live.load(Flags::Known, "server").await?;
     // Without the right to ask, the scripts that need to know are refused by name.
-    let info = match answers.last() {
-        Some(Value::BulkString(info)) => String::from_utf8_lossy(info),
-        Some(Value::VerbatimString { text, .. }) => text.as_str().into(),
-        _ => return Ok(()),
+    if let Some(info) = info(&answers) {
+        version::is_known(&info).inspect_err(|_| live.dead.cancel())?;
+    }
+    let refuses_flags = |answer: &Value| match answer {
+        Value::ServerError(error) => {
+            version::is_about_flags(error.code(), error.details().unwrap_or_default())
+        }
+        _ => false,
     };
-    version::is_known(&info).inspect_err(|_| live.dead.cancel())
+    if answers.iter().any(refuses_flags) {
+        live.flags = Flags::Unknown;
+        let answers = live.load(Flags::Unknown, "replication").await?;
+        config.warn_of_replicas(&info(&answers).unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The answer to `INFO`, which is the last one.
+fn info(answers: &[Value]) -> Option<Cow<'_, str>> {
+    match answers.last()? {
+        Value::BulkString(info) => Some(String::from_utf8_lossy(info)),
+        Value::VerbatimString { text, .. } => Some(text.as_str().into()),
+        _ => None,
+    }
 }
 
 /// The store's error for an error of the client library.

@@ -2,10 +2,9 @@
 
 use crate::store::{StoreError, StoreErrorKind};
 
-/// The oldest Redis. Before, a script could not renew a lease: a leader would be elected, lose the
-/// lead and be elected again, without an error that says why. Valkey says the Redis version that it
-/// began with, and a version of its own.
-const OLDEST: u32 = 7;
+/// The oldest Redis: the first with RESP3. Valkey says the Redis version that it began with, and a
+/// version of its own.
+const OLDEST: u32 = 6;
 
 /// Checks the version that `INFO server` reports. Whether a server that reports none is suitable is
 /// decided where it would grant something.
@@ -38,22 +37,40 @@ pub(super) fn is_about_hello(code: &str, text: &str) -> bool {
     code == "NOPROTO" || (code == "ERR" && says("UNKNOWN COMMAND") && says("HELLO"))
 }
 
+/// True if a refusal of a script's text is that of a server that knows no flags, as those before
+/// Redis 7.
+pub(super) fn is_about_flags(code: &str, text: &str) -> bool {
+    code == "ERR" && text.contains("compiling script")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn old_servers_are_refused() {
-        for known in ["redis_version:7.0.15", "redis_version:8.2.0\r", "redis_version:unstable", ""]
+        for known in ["redis_version:6.0.0", "redis_version:8.2.0\r", "redis_version:unstable", ""]
         {
             is_known(&format!("# Server\r\n{known}\r\n")).unwrap();
         }
-        for old in ["6.2.14", "6.0.16", "5.0.7"] {
+        for old in ["5.0.14", "4.0.9"] {
             let error =
                 is_known(&format!("# Server\r\nredis_version:{old}\r\nos:x\r\n")).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnsupportedVersion);
-            assert!(error.to_string().contains(&format!("is Redis {old}: use Redis 7")), "{error}");
+            assert!(error.to_string().contains(&format!("is Redis {old}: use Redis 6")), "{error}");
         }
+    }
+
+    #[test]
+    fn refusals_of_flags_are_known() {
+        let of_6_2 =
+            "Error compiling script (new function): user_script:1: unexpected symbol near '#'";
+        assert!(is_about_flags("ERR", of_6_2));
+        assert!(!is_about_flags(
+            "NOPERM",
+            "this user has no permissions to run the 'script|load' command"
+        ));
+        assert!(!is_about_flags("LOADING", "Redis is loading the dataset in memory"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::store::redis::ends::carry;
 use crate::store::redis::purge::Purging;
 use crate::store::redis::refusal;
 use crate::store::redis::script::{Invocation, PastUse};
-use crate::store::redis::scripts::SCRIPTS;
+use crate::store::redis::scripts::{self, Flags};
 use crate::store::redis::version;
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::{Secret, StoreError, StoreErrorKind};
@@ -47,6 +47,8 @@ pub(super) struct Live {
     /// Cancelled once either connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     progress: Progress,
+    /// The texts of the scripts that the server takes.
+    pub(super) flags: Flags,
     /// True if a request over them has succeeded.
     pub(super) served: AtomicBool,
     /// True if a request over them was answered that has compared the server with the past.
@@ -96,9 +98,18 @@ impl Link {
         TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
         let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
         let progress = Progress::since(opening, &self.runtime, &dead, ping(&requests));
-        let live =
-            Live { requests, wakeups, reached, dead, progress, served, has_compared, number };
-        live.load_scripts().await?;
+        let mut live = Live {
+            requests,
+            wakeups,
+            reached,
+            dead,
+            progress,
+            flags: Flags::Known,
+            served,
+            has_compared,
+            number,
+        };
+        live.load_scripts(&self.config).await?;
         Ok(live)
     }
 
@@ -252,30 +263,49 @@ impl Live {
     }
 
     /// Loads all scripts and asks for the server's version in one round trip, so that no request
-    /// has to: a request's timeout may allow for a single round trip. A refusal is ignored here:
-    /// the call of a script loads it again and reports the refusal.
-    async fn load_scripts(&self) -> Result<(), StoreError> {
+    /// has to: a request's timeout may allow for a single round trip. A server that knows no flags
+    /// takes a second one. Any other refusal is ignored here: the call of a script loads it again
+    /// and reports the refusal.
+    async fn load_scripts(&mut self, config: &RedisConfig) -> Result<(), StoreError> {
         let half_way = self.dead.drop_guard_ref();
         // The first round trip, which tells how long an answer takes.
+        let (flags, info) = self.load(Flags::Known, "server").await?;
+        // Without the right to ask, the scripts that need to know are refused by name.
+        if let Some(info) = info {
+            version::is_known(&info)?;
+        }
+        if flags == Flags::Unknown {
+            let (_, info) = self.load(Flags::Unknown, "replication").await?;
+            config.warn_of_replicas(&info.unwrap_or_default());
+        }
+        half_way.disarm();
+        self.flags = flags;
+        Ok(())
+    }
+
+    /// Loads the texts for such a server and asks for a part of `INFO`, in one round trip. Returns
+    /// whether the server knows the flags of these texts, and what it has said if this user may
+    /// ask.
+    async fn load(
+        &self,
+        flags: Flags,
+        info: &'static str,
+    ) -> Result<(Flags, Option<String>), StoreError> {
         let unanswered = self.progress.expects();
-        let loads = SCRIPTS.iter().map(|&(_, text)| self.requests.script_load::<Value, _>(text));
-        let info = CustomCommand::new_static("INFO", None::<u16>, false);
-        let info = self.requests.custom::<Value, _>(info, vec!["server"]);
+        let loads = scripts::texts(flags).map(|text| self.requests.script_load::<Value, _>(text));
+        let command = CustomCommand::new_static("INFO", None::<u16>, false);
+        let info = self.requests.custom::<Value, _>(command, vec![info]);
         let (loaded, info) = futures_util::join!(join_all(loads), info);
+        let mut flags = Flags::Known;
         for answer in loaded.into_iter().chain([info.clone()]) {
-            if let Err(error) = answer.map(drop)
-                && server_error(&error).is_none()
-            {
-                return Err(failed(&error));
+            let Err(error) = answer else { continue };
+            let Some((code, text)) = server_error(&error) else { return Err(failed(&error)) };
+            if version::is_about_flags(code, text) {
+                flags = Flags::Unknown;
             }
         }
         unanswered.answered();
-        // Without the right to ask, the scripts that need to know are refused by name.
-        if let Some(info) = info.ok().and_then(fred::types::Value::into_string) {
-            version::is_known(&info)?;
-        }
-        half_way.disarm();
-        Ok(())
+        Ok((flags, info.ok().and_then(Value::into_string)))
     }
 
     /// Calls the script. A server that does not know it has not executed anything: only then is it
@@ -285,7 +315,7 @@ impl Live {
         let mut answer = self.evalsha(call).await;
         if matches!(&answer, Err(error) if server_error(error).is_some_and(|(code, _)| code == "NOSCRIPT"))
         {
-            let loaded = self.answered(self.requests.script_load::<Value, _>(call.script.text));
+            let loaded = self.answered(self.requests.script_load::<Value, _>(&*call.script.text));
             answer = match loaded.await {
                 Ok(_) => self.evalsha(call).await,
                 Err(error) => Err(error),
