@@ -234,6 +234,7 @@ impl Look {
         }
     }
 
+    /// The JSON of `docs/schemas/status.json`.
     fn json(&self, key: &str, form: Form) -> String {
         let line = match self {
             Self::Leader(leader) => {

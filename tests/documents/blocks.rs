@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{read, root, shell};
 
+/// The page whose programs a test of the command runs as they stand there.
+const OTHER_LANGUAGES: &str = "docs/other-languages.md";
 /// The kinds of blocks that are neither programs nor commands: data, output and settings.
 const OTHER: &[&str] = &["diff", "json", "sql", "text", "toml", "yaml"];
 
@@ -95,6 +97,7 @@ fn fault(
         (Some("rust"), None) => Some("is no excerpt of an example or of tests/documents/shown"),
         (Some("rust"), Some(_)) => Some("is not compiled as it is marked"),
         (Some("sh"), None) => None,
+        (Some("bash" | "go" | "js" | "python"), None) if block.page == OTHER_LANGUAGES => None,
         (Some(other), None) if OTHER.contains(&other) => None,
         _ => Some("has no known language"),
     }

@@ -27,6 +27,7 @@ const BY_HAND: Known = NotRun("it takes minutes to hours, and people read its re
 const OF_THE_READER: Known = NotRun("it is about the reader's own package");
 const OF_THE_COMMAND: Known =
     RunBy("cli/tests/command/page.rs", "fn every_command_of_the_page_works_with_redis");
+const OTHER_LANGUAGE: Known = RunBy("cli/tests/command/languages.rs", "docs/other-languages.md");
 const NEXTEST: Known = RunBy("scripts/test", "cargo nextest run \"${tested[@]}\" --profile test ");
 
 /// The reviewed list. An entry that no page has any more fails the test.
@@ -43,6 +44,13 @@ const LIST: &[(&str, Known)] = &[
     (
         "scripts/semver",
         RunBy(".github/workflows/test.yml", "      - run: scripts/semver \"$BASE\"\n"),
+    ),
+    (
+        "scripts/release ready v0.1.0",
+        RunBy(
+            ".github/workflows/release.yml",
+            "- run: scripts/release ready \"$GITHUB_REF_NAME\"\n",
+        ),
     ),
     ("scripts/book", RunBy(".github/workflows/test.yml", "      - run: scripts/book\n")),
     ("scripts/fuzz", RunBy("scripts/check", " scripts/fuzz 5\n")),
@@ -67,6 +75,11 @@ const LIST: &[(&str, Known)] = &[
     ("tenure purge --older-than 30d --watch 1m", OF_THE_COMMAND),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", OF_THE_COMMAND),
     ("tenure man --out ~/.local/share/man/man1", OF_THE_COMMAND),
+    ("sqlite3 reports.db < schema.sql", OTHER_LANGUAGE),
+    ("tenure run nightly -- python3 report.py", OTHER_LANGUAGE),
+    ("tenure run nightly -- node report.mjs", OTHER_LANGUAGE),
+    ("go build report.go lead.go && tenure run nightly -- ./report", OTHER_LANGUAGE),
+    ("tenure run nightly -- sh report.sh", OTHER_LANGUAGE),
     ("tenure doctor", OF_THE_COMMAND),
     ("tenure doctor --store-file store.url", OF_THE_COMMAND),
     ("tenure doctor --json", OF_THE_COMMAND),
@@ -109,7 +122,7 @@ const LIST: &[(&str, Known)] = &[
     ("cargo add tokio --features macros,rt-multi-thread,time", NETWORK),
     ("cargo add anyhow tracing-subscriber", NETWORK),
     ("cargo add futures-util", NETWORK),
-    ("cargo install --git URL-OF-THIS-REPOSITORY tenure-sim && tenure-sim", NETWORK),
+    ("cargo install --locked tenure-sim && tenure-sim", NETWORK),
     ("redis-server", RunBy("tests/programs/leader.rs", "RedisServer::start()")),
     ("cargo run", RunBy("tests/programs/minimal.rs", "example(\"minimal\")")),
     ("cargo test", OF_THE_READER),

@@ -17,7 +17,6 @@ fn the_questions_have_the_figures_of_the_settings() {
     let page = read("docs/faq.md").replace('\n', " ");
     for figure in [
         format!("at most {} at default settings, and retries", seconds(normal.validity)),
-        format!("A pause of up to {} costs no lead", seconds(normal.largest_pause)),
         format!(
             "at most {} and {} (`Config::explain().worst_case_failover`)",
             seconds(normal.worst_case_failover),
@@ -30,8 +29,21 @@ fn the_questions_have_the_figures_of_the_settings() {
             fast.standby_commands_per_minute,
             fast.leader_commands_per_minute
         ),
-        format!("can take {:.0} s at default settings", normal.longest_stop.as_secs_f64()),
     ] {
         assert!(page.contains(&figure), "docs/faq.md does not say: {figure}");
+    }
+}
+
+#[test]
+fn the_page_on_deploying_has_the_figures_of_the_settings() {
+    let config = Config::normal();
+    let page = read("docs/deploying.md").replace('\n', " ");
+    for figure in [
+        format!("`longest_stop`, {:.0} s at default", config.explain().longest_stop.as_secs_f64()),
+        format!("leads after the TTL, {}", seconds(config.ttl())),
+        format!("up to {} [cost no lead]", seconds(config.explain().largest_pause)),
+        format!("up to the stop margin, {}, as a pause", seconds(config.stop_margin())),
+    ] {
+        assert!(page.contains(&figure), "docs/deploying.md does not say: {figure}");
     }
 }

@@ -107,6 +107,18 @@ fn every_link_leads_somewhere() {
     );
 }
 
+/// A registry shows them without the repository around them.
+#[test]
+fn pages_of_packages_have_no_relative_links() {
+    for package in ["cli", "core", "servers", "sim", "tenure"] {
+        let page = root().join(package).join("README.md");
+        let text = prose(&fs::read_to_string(&page).unwrap());
+        let relative: Vec<_> =
+            targets(&text).into_iter().filter(|target| !target.contains("://")).collect();
+        assert!(relative.is_empty(), "{}: {relative:?}", page.display());
+    }
+}
+
 #[test]
 fn anchors_are_those_of_headings() {
     let page = "# `A` page: why?\n```\n# no heading\n```\n## It's here\n## It's here\n";

@@ -31,7 +31,7 @@ pub(super) struct Answers {
     kept_under: Mutex<Option<Token>>,
 }
 
-/// The answer to `GET /`.
+/// The answer to `GET /`, as `docs/schemas/sidecar.json` has it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Standing<'a> {
     key: &'a str,
