@@ -113,16 +113,44 @@ fn other_licences_and_sources_are_found() {
     assert_eq!(package("a", "MIT".into(), Value::Null, "*").len(), 1);
 }
 
-/// A new user waits for them.
+/// docs.rs builds a package without the configuration of cargo that this repository has.
 #[test]
-fn the_first_command_builds_few_crates() {
+fn documentation_needs_no_file_outside_of_its_package() {
+    let of_kubernetes = packages("Cargo.toml").into_iter().filter(|package| {
+        let is_library = |target: &Value| target["kind"][0] == "lib";
+        package["source"].is_null()
+            && package["publish"].is_null()
+            && package["targets"].as_array().unwrap().iter().any(is_library)
+            && tree(&["-p", package["name"].as_str().unwrap(), "--all-features"])
+                .lines()
+                .any(|name| name.starts_with("k8s-openapi "))
+    });
+    let mut checked = Vec::new();
+    for package in of_kubernetes {
+        let arguments = package["metadata"]["docs"]["rs"]["cargo-args"].to_string();
+        let name = package["name"].as_str().unwrap().to_owned();
+        assert!(arguments.contains("env.K8S_OPENAPI_ENABLED_VERSION="), "{name}: {arguments}");
+        checked.push(name);
+    }
+    checked.sort();
+    assert_eq!(checked, ["tenure", "tenure-sim"]);
+}
+
+/// The names and versions of the crates of such a build, one a line.
+fn tree(of: &[&str]) -> String {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "-p", "tenure-sim", "--edges", "normal,build"])
-        .args(["--prefix", "none", "--no-dedupe"])
+        .args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args(of)
         .output()
         .unwrap();
     assert!(tree.status.success(), "{tree:?}");
-    let tree = String::from_utf8(tree.stdout).unwrap();
+    String::from_utf8(tree.stdout).unwrap()
+}
+
+/// A new user waits for them.
+#[test]
+fn the_first_command_builds_few_crates() {
+    let tree = tree(&["-p", "tenure-sim"]);
     let crates: BTreeSet<_> = tree.lines().collect();
     assert!((90..=110).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
 }
