@@ -14,12 +14,12 @@ mod shrink;
 mod tolerance;
 mod trace;
 
+#[cfg(feature = "turmoil")]
+use std::io::{Read, Write};
 use std::path::Path;
 #[cfg(feature = "turmoil")]
 use std::process::Stdio;
 use std::process::{Command, Output};
-#[cfg(feature = "turmoil")]
-use std::time::Duration;
 
 use serde_json::Value;
 use tenure_sim::engines::Engine;
@@ -68,24 +68,29 @@ fn path(folder: &Path, name: &str) -> String {
 #[cfg(feature = "turmoil")]
 #[test]
 fn an_interrupted_campaign_prints_what_has_finished() {
-    // How long the first engine takes depends on the machine.
-    for seconds in [3, 10, 40, 120] {
-        let mut run = Command::new(env!("CARGO_BIN_EXE_tenure-sim"));
-        run.args(["run", "--runs", "2000", "--jobs", "1", "--faults", "latency"]);
-        let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs(seconds));
-        assert!(
-            Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success()
-        );
-        let ran = run.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&ran.stdout);
-        assert_eq!(ran.status.code(), Some(130), "{ran:?}");
-        if !text.is_empty() {
-            assert!(text.starts_with("model: ") && !text.contains("turmoil"), "{text}");
-            return;
-        }
+    // The terminal shows which engine runs, and sends SIGINT.
+    let command =
+        concat!(env!("CARGO_BIN_EXE_tenure-sim"), " run --runs 200 --jobs 1 --faults latency");
+    let mut run = Command::new("script")
+        .args(["--quiet", "--return", "--command", command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut keys, mut shown) = (run.stdin.take().unwrap(), run.stdout.take().unwrap());
+    let mut text = String::new();
+    let mut bytes = [0; 1_024];
+    while !text.contains("turmoil ") {
+        let count = shown.read(&mut bytes).unwrap();
+        assert!(count > 0, "{text}");
+        text.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
-    panic!("the first engine does not finish");
+    keys.write_all(b"\x03").unwrap();
+    let mut rest = String::new();
+    shown.read_to_string(&mut rest).unwrap();
+    let (_, finished) = rest.split_once("what follows had been finished").unwrap();
+    assert!(finished.contains("model: ") && !finished.contains("turmoil"), "{finished}");
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{rest}");
 }
 
 #[test]
