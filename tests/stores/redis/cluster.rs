@@ -14,7 +14,7 @@ use super::fake::{Fake, HELLO};
 use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
     Place, RECORD, RENEWED, TTL, Watch, acquire, call, falls, granted, granted_after_a_watch, held,
-    in_the_end, job, local, release, renew, server, soon, start,
+    job, local, release, renew, server, soon, start,
 };
 
 fn quick() -> Config {
@@ -301,7 +301,7 @@ async fn a_slot_that_is_moved_costs_no_lead() {
     tokio::time::sleep(lasting.ttl() + Duration::from_secs(3)).await;
     assert!(first.is_current(), "{:?}", fallen.lock().unwrap());
     soon(one.stop()).await.unwrap();
-    let next = in_the_end(two.elected()).await.unwrap();
+    let next = soon(two.elected()).await.unwrap();
     assert!(next.token() > first.token());
     watch.nobody_overlapped();
 }

@@ -6,7 +6,7 @@ use tenure::store::AnyStore;
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisSentinels, RedisServer};
 
-use super::support::{RECORD, Watch, in_the_end, leader, soon, start, tokens};
+use super::support::{RECORD, Watch, leader, soon, start, tokens};
 
 /// Servers of which one keeps the elections, and others that replace it.
 pub(super) trait Replicated {
@@ -65,7 +65,7 @@ pub(super) async fn survives(
     let record = ["HGET", RECORD, "number"];
     let mark = servers.server(next).command(&record).unwrap();
     // One leads at the next server: its record of the lease has changed.
-    in_the_end(async {
+    soon(async {
         while servers.server(next).command(&record).unwrap() == mark {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -13,8 +13,8 @@ use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::{NEED_A_RESTART, slow};
 use super::support::{
-    Place, RENEWED, TTL, Watch, acquire, acquire_for, call, falls, granted, in_the_end, leader,
-    local, release, renew, server, soon, start, tokens,
+    Place, RENEWED, TTL, Watch, acquire, acquire_for, call, falls, granted, leader, local, release,
+    renew, server, soon, start, tokens,
 };
 
 /// Leases that a failover outlasts, and requests that a loaded machine carries out in time.
@@ -44,7 +44,7 @@ fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
 /// Asks until the store answers, as candidates do: no request for longer than its timeout.
 pub(super) async fn answered(store: &AnyStore, request: Request) -> Reply {
     let (job, patience) = (Key::new("job").unwrap(), quick().request_timeout());
-    in_the_end(async {
+    soon(async {
         loop {
             let asked = store.call(&job, request.clone());
             if let Ok(Ok(reply)) = tokio::time::timeout(patience, asked).await {
@@ -111,7 +111,7 @@ async fn a_store_leaves_a_paused_primary() {
     });
     watched.replaced(0).unwrap();
     let replaced = Instant::now();
-    let took = in_the_end(asks).await.unwrap().saturating_duration_since(replaced);
+    let took = soon(asks).await.unwrap().saturating_duration_since(replaced);
     println!("found {took:?} after it was replaced");
     assert!(took < quick().request_timeout() * 2 * 10, "{took:?}");
 }
@@ -151,7 +151,7 @@ async fn a_lagging_replica_makes_the_next_leader_wait() {
     // By its own record it would grant the lease at once: the last tenure was handed back.
     let next = candidate(&watched.ports(), "next", quick());
     let (watch, tokens) = (Watch::over(&[&leading, &next]), tokens(&[&leading, &next]));
-    in_the_end(lost.ended()).await;
+    soon(lost.ended()).await;
     let (_, token) = leader(&[&leading, &next]).await;
     assert!(token > lost.token(), "{token} after {}", lost.token());
     // A fresh candidate of another election, which declares a longer quarantine, has to watch as
@@ -292,7 +292,7 @@ async fn clients_leave_a_demoted_primary() {
     let fallen = falls(&leading);
     let port = second.port().to_string();
     first.command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
-    in_the_end(async {
+    soon(async {
         while fallen.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -300,7 +300,7 @@ async fn clients_leave_a_demoted_primary() {
     .await;
     assert!(!leading.is_leader());
     first.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
-    in_the_end(leading.elected()).await.unwrap();
+    soon(leading.elected()).await.unwrap();
 }
 
 /// A primary without replicas, and one sentinel, which names the primary.

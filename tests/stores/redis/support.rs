@@ -84,15 +84,10 @@ pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     calls.map_or(0, |calls| calls.split(',').next().unwrap().parse().unwrap())
 }
 
-/// Waits for the end of a failover or two: each takes seconds, on a loaded machine tens of them.
-pub(crate) async fn in_the_end<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON * 5, future).await.expect("within the bound of a failover")
-}
-
 /// Waits until one of them leads; with its token.
 pub(crate) async fn leader<'a>(candidates: &[&'a Candidate]) -> (&'a Candidate, Token) {
     let leads = |candidate: &&'a Candidate| Some((*candidate, candidate.tenure()?.token()));
-    in_the_end(async {
+    soon(async {
         loop {
             if let Some(leader) = candidates.iter().find_map(leads) {
                 return leader;

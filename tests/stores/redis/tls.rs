@@ -14,8 +14,7 @@ use tenure_servers::{
 use super::failover::hands_over_at_once;
 use super::rows::{KEEPS, replace, slow};
 use super::support::{
-    Place, acquire, call, granted, granted_after_a_watch, held, in_the_end, is_expired, local,
-    release,
+    Place, acquire, call, granted, granted_after_a_watch, held, is_expired, local, release, soon,
 };
 
 /// A certificate for a name, in a folder, and the arguments that make Redis use it.
@@ -179,7 +178,7 @@ async fn sentinels_and_the_primary_they_name() {
 
     watched.server_mut(0).kill().unwrap();
     watched.replaced(0).unwrap();
-    in_the_end(async {
+    soon(async {
         while call(&ours, Request::Observe).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -29,8 +29,10 @@ pub(crate) use watch::Watch;
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 
+/// Beside other tests, a failover takes tens of seconds, and a thousand elections at an API server
+/// a minute.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("within the bound")
+    tokio::time::timeout(SOON * 5, future).await.expect("within the bound")
 }
 
 pub(crate) fn holder(number: u128) -> HolderId {
