@@ -49,6 +49,7 @@ impl What {
         matches!(self, Self::Process { fault: ProcessFault::Crash { .. }, .. })
     }
 
+    #[cfg(any(test, feature = "real"))]
     pub(crate) const fn is_a_pause(self) -> bool {
         matches!(self, Self::Process { fault: ProcessFault::Pause, .. })
     }
