@@ -144,7 +144,7 @@ pub enum Event {
     Withdrawn,
 }
 
-/// An object of a watch, besides a lease that somebody else holds.
+/// The subject of a watch, if it is not another candidate's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Watched {

@@ -286,8 +286,8 @@ impl Tenure {
     /// differ. Completes when that time is over, or the tenure has ended; the hold counts whether
     /// or not this future is polled. A second hold only lengthens the first.
     ///
-    /// Until then, the candidate does not [hand over](crate::Candidate::hand_over), whoever is
-    /// wished for. If the tenure ends all the same, by [`resign`](crate::Candidate::resign),
+    /// Until then, the candidate does not [hand over](crate::Candidate::hand_over) to any successor.
+    /// If the tenure ends all the same, by [`resign`](crate::Candidate::resign),
     /// [`stop`](crate::Candidate::stop), the loss of its work or of the last handle, its lease is
     /// not given back: another candidate has to watch it for the TTL first.
     ///

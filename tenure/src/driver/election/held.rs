@@ -26,8 +26,8 @@ impl Election {
         true
     }
 
-    /// The reply as the machine may take it in: it hands over to whoever asks, and waits for the
-    /// next one to ask if the tenure is held.
+    /// The reply for the machine, without a candidate's request for the lead while the tenure is
+    /// held: the machine would hand over. The candidate asks again with its next look.
     pub(super) fn unless_held(&self, reply: MachineReply, now: Instant) -> MachineReply {
         let token = self.machine.claim(now).map(|claim| claim.token());
         match reply {
