@@ -9,7 +9,7 @@ use tenure::metrics::Metrics;
 use tenure::{Candidate, Config, Elections};
 
 use super::recorder::{Description, Kept};
-use super::support::{Remote, config, soon, until};
+use super::support::{Remote, config, soon, steady, until};
 
 /// The rows of the table, by name.
 pub(crate) fn rows() -> BTreeMap<String, (Description, BTreeSet<String>)> {
@@ -73,11 +73,11 @@ async fn everything_happens(kept: &Kept) {
     let is_reported = |name: &str| kept.value(name, "all") > Some(0.0);
     let store = Remote::default();
     let elections = Elections::new(store.clone()).metrics(Metrics::new().leader_names(true));
-    let leader = elections.candidate("all").config(config(2_000)).start().unwrap();
+    let leader = elections.candidate("all").config(steady()).start().unwrap();
     leader.on_elected(async |_| panic!("on purpose"));
     soon(leader.elected()).await.unwrap();
     // A TTL above the recorded quarantine.
-    let other = elections.candidate("all").config(config(20_000)).start().unwrap();
+    let other = elections.candidate("all").config(config(60_000)).start().unwrap();
     until(|| is_reported("tenure_contradictions_total")).await;
 
     // Less than a quarter of the validity is left at each renewal.
