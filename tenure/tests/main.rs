@@ -7,6 +7,10 @@ mod host_clock;
 mod logging;
 mod metrics;
 mod refusals;
+#[cfg(all(
+    feature = "serde",
+    any(feature = "etcd", feature = "postgres", feature = "redis", feature = "sqlite")
+))]
 mod replay;
 #[cfg(feature = "testing")]
 mod testing;

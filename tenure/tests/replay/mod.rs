@@ -1,10 +1,36 @@
 //! Each step of a store on a real server or file, compared with the contract.
+//!
+//! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule,
+//! `TENURE_REPLAY` the number of steps.
 
-#[cfg(all(feature = "etcd", feature = "serde"))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends with the first surprise, and says what it did"
+)]
+
+mod answer;
+#[cfg(any(feature = "etcd", feature = "redis"))]
+mod draw;
+#[cfg(feature = "etcd")]
 mod etcd;
+mod lines;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(all(feature = "redis", feature = "serde"))]
+#[cfg(feature = "redis")]
 mod redis;
-#[cfg(all(feature = "serde", feature = "sqlite"))]
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
 mod sqlite;
+
+const KEYS: [&str; 3] = ["a", "b", "c"];
+
+/// The number of steps, unless `TENURE_REPLAY` says another.
+fn steps(usual: u64) -> u64 {
+    std::env::var("TENURE_REPLAY").map_or(usual, |steps| steps.parse().unwrap())
+}
+
+/// The name of a reply.
+fn kind(reply: tenure_core::Reply) -> String {
+    let reply = format!("{reply:?}");
+    reply.split([' ', '(']).next().unwrap_or_default().to_owned()
+}

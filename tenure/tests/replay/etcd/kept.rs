@@ -1,10 +1,8 @@
-//! The state of the cluster, as a plain client reads it, and the store's answers, as the contract
-//! has them.
+//! The state of the cluster, as a plain client reads it.
 
 use std::time::Duration;
 
 use etcd_client::{Client, KeyValue, Txn, TxnOp, TxnOpResponse};
-use tenure::store::{Reply, Shown};
 use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
@@ -143,35 +141,13 @@ fn past(found: &KeyValue) -> Past {
     }
 }
 
-pub(crate) fn shown(reply: &Reply) -> Option<&Shown> {
-    match reply {
-        Reply::Not(shown) | Reply::At(shown) => Some(shown),
-        _ => None,
-    }
-}
-
 /// The reply without what is for people.
-pub(crate) fn contract_reply(reply: &Reply) -> tenure_core::Reply {
-    let plain = |shown: &Shown| {
-        let mut sight = shown.sight;
+pub(crate) fn without_hints(mut reply: tenure_core::Reply) -> tenure_core::Reply {
+    if let tenure_core::Reply::Not(sight) | tenure_core::Reply::At(sight) = &mut reply {
         sight.now = Instant::ORIGIN;
         if let Some(record) = &mut sight.record {
             record.written = Instant::ORIGIN;
         }
-        sight
-    };
-    match reply {
-        Reply::Granted { token } => tenure_core::Reply::Granted { token: *token },
-        Reply::Not(shown) => tenure_core::Reply::Not(plain(shown)),
-        Reply::At(shown) => tenure_core::Reply::At(plain(shown)),
-        Reply::Renewed { asked, wanted, past } => {
-            tenure_core::Reply::Renewed { asked: *asked, wanted: *wanted, past: *past }
-        }
-        Reply::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
-        Reply::Released => tenure_core::Reply::Released,
-        Reply::NotHeld => tenure_core::Reply::NotHeld,
-        Reply::Noted => tenure_core::Reply::Noted,
-        Reply::NotNoted => tenure_core::Reply::NotNoted,
-        Reply::Described | Reply::Vacant | Reply::Notified { .. } => panic!("{reply:?}"),
     }
+    reply
 }

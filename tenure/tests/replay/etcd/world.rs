@@ -1,9 +1,6 @@
 //! A member, stores on it, and what the contract says that is kept.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use etcd_client::{Client, DeleteOptions};
@@ -15,10 +12,17 @@ use tenure_core::contract::{Moment, Past, Record, server_ends};
 use tenure_core::{Stamp, Transition};
 use tenure_servers::EtcdServer;
 
-use super::draw::Draw;
-use super::kept::{self, Kept, contract_reply, kept, shown};
+use super::kept::{self, Kept, kept, without_hints};
+use crate::replay::answer::{contract_reply, shown};
+use crate::replay::draw::{Draw, Times};
+use crate::replay::lines::Lines;
+use crate::replay::{KEYS, kind};
 
-const KEYS: [&str; 3] = ["a", "b", "c"];
+const TIMES: Times = Times {
+    // None ends during a test.
+    ttls: &[1_000_000_000, 1_200_000_000],
+    others: &[1_000_000_000, 1_200_000_000, 2_000_000_001],
+};
 
 pub(crate) struct World {
     server: EtcdServer,
@@ -30,7 +34,7 @@ pub(crate) struct World {
     /// The past was made to look as if it had been written above a longer log.
     is_shorter: bool,
     stamps: HashSet<Stamp>,
-    lines: Option<BufWriter<File>>,
+    lines: Lines,
     pub(crate) steps: BTreeMap<String, u64>,
 }
 
@@ -54,7 +58,8 @@ fn place(key: &str) -> usize {
 
 fn is_observed(reply: &Reply, record: Option<Record>) {
     let shown = shown(reply).expect("an observe");
-    let tenure_core::Reply::At(sight) = contract_reply(reply) else { panic!("{reply:?}") };
+    let plain = without_hints(contract_reply(reply));
+    let tenure_core::Reply::At(sight) = plain else { panic!("{reply:?}") };
     assert_eq!((sight.record, sight.past), (record, None));
     let ago = shown.sight.record.filter(|record| !record.released);
     let ago = ago.map(|record| shown.sight.now.since(record.written));
@@ -87,18 +92,15 @@ fn told(
 impl World {
     pub(crate) async fn new() -> Self {
         let server = EtcdServer::start_with(&["--max-txn-ops", "128"]).expect("an etcd server");
-        let folder = std::env::var_os("TENURE_TRANSITIONS").map(PathBuf::from);
-        let lines =
-            folder.map(|folder| BufWriter::new(File::create(folder.join("etcd.jsonl")).unwrap()));
         Self {
             plain: connect(&server).await,
             stores: [false, false].map(|trusts| Etcd::new(config(&server, trusts))),
             server,
-            draw: Draw::new(7),
+            draw: Draw::new(7, TIMES),
             trusts: false,
             is_shorter: false,
             stamps: HashSet::new(),
-            lines,
+            lines: Lines::new("etcd"),
             steps: BTreeMap::new(),
         }
     }
@@ -182,10 +184,7 @@ impl World {
 
     fn writes(&mut self, mut line: serde_json::Value) {
         line["before"]["server"]["ends_leases"] = true.into();
-        if let Some(lines) = &mut self.lines {
-            serde_json::to_writer(&mut *lines, &line).unwrap();
-            lines.write_all(b"\n").unwrap();
-        }
+        self.lines.write(&line);
     }
 
     /// The contract's circumstances: what the server's clock is to others, its revisions are here.
@@ -246,7 +245,7 @@ impl World {
             if let Some(shown) = shown(reply) {
                 assert_eq!(shown.sight.record.is_some(), shown.profile.is_some());
             }
-            let plain = contract_reply(reply);
+            let plain = without_hints(contract_reply(reply));
             let Some(asks) = request.to_contract() else {
                 is_observed(reply, *record);
                 continue;
@@ -277,9 +276,7 @@ impl World {
                 reply: plain,
                 after: (*record, past),
             };
-            let kind = format!("{plain:?}");
-            let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
-            steps.push((serde_json::to_value(line).unwrap(), kind));
+            steps.push((serde_json::to_value(line).unwrap(), kind(plain)));
         }
         let records = |elections: &[kept::Election]| -> Vec<_> {
             elections.iter().map(|election| election.record).collect()

@@ -1,12 +1,9 @@
 //! Random requests to a real PostgreSQL server, each compared with the contract.
 //!
 //! The records and the past are read by plain SQL before and after each request, and the contract's
-//! own code is carried out on what was there before. `TENURE_REPLAY_STEPS` sets how many requests
-//! there are; with the feature `serde`, the transitions are written for `proof/replay` into the
-//! folder that `TENURE_TRANSITIONS` names.
+//! own code is carried out on what was there before.
 
 mod draw;
-mod lines;
 mod meanwhile;
 mod people;
 mod state;
@@ -16,9 +13,8 @@ use world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_answers_as_the_contract() {
-    let steps = std::env::var("TENURE_REPLAY_STEPS").ok().and_then(|steps| steps.parse().ok());
     let seed = std::env::var("TENURE_REPLAY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let steps = steps.unwrap_or(400);
+    let steps = super::steps(400);
     let mut world = World::new(seed.unwrap_or(1));
     for _ in 0..steps {
         world.step().await;

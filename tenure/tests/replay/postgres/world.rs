@@ -6,18 +6,19 @@ use std::time::{Duration, Instant as Now};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::{self, Key, Profile, Store};
 use tenure::{HolderId, Token};
-use tenure_core::contract::Moment;
+use tenure_core::contract::{Moment, Past, Record};
 use tenure_core::{
     Acquire, Asked, Instant, Loss, Mark, NameId, Reply, Request, RequestId, Reservation, Sight,
-    Stamp, WatchedStamp, Wish,
+    Stamp, Transition, WatchedStamp, Wish,
 };
 use tenure_servers::{PostgresServer, PostgresSession};
 
 use super::draw::Draw;
-use super::lines;
 use super::state::State;
+use crate::replay::KEYS;
+use crate::replay::answer::contract_reply;
+use crate::replay::lines::Lines;
 
-const KEYS: [&str; 3] = ["a", "b", "c"];
 const MICROS: [u64; 4] = [1_000, 2_000, 3_000, 5_000];
 
 pub(crate) struct World {
@@ -34,6 +35,7 @@ pub(crate) struct World {
     tokens: Vec<Token>,
     /// The marks met by this store's purges, and when.
     watches: BTreeMap<String, (Mark, Now, Now)>,
+    lines: Lines,
     pub(crate) counts: BTreeMap<&'static str, u64>,
 }
 
@@ -57,6 +59,7 @@ impl World {
             marks: Vec::new(),
             tokens: Vec::new(),
             watches: BTreeMap::new(),
+            lines: Lines::new("postgres"),
             counts: BTreeMap::new(),
         }
     }
@@ -191,12 +194,16 @@ impl World {
             let written = record.map(|record| record.written).unwrap_or_default();
             let at = self.moment(before.identity, fresh, written);
             let mut kept = expected.records.get(key).copied();
-            let said = lines::step(&mut kept, &mut expected.past, at, request);
+            let said = self.said(&mut kept, &mut expected.past, at, request);
             match kept {
                 Some(kept) => expected.records.insert(key.to_owned(), kept),
                 None => expected.records.remove(key),
             };
-            assert_eq!(told(reply), in_time(said), "{key}: {request:?} at {before:#?}");
+            assert_eq!(
+                in_time(contract_reply(reply)),
+                in_time(said),
+                "{key}: {request:?} at {before:#?}"
+            );
             self.first = false;
             self.count(name(said));
         }
@@ -212,6 +219,19 @@ impl World {
             self.count("stamped");
         }
         given.unwrap_or_else(|| Stamp::from_bits(self.draw.number().into()))
+    }
+
+    /// The contract's reply.
+    fn said(
+        &mut self,
+        record: &mut Option<Record>,
+        past: &mut Option<Past>,
+        at: Moment,
+        request: Request,
+    ) -> Reply {
+        let step = Transition::apply(record, past, at, request);
+        self.lines.write(&step);
+        step.reply
     }
 
     fn moment(&self, identity: u128, fresh: Stamp, now: Instant) -> Moment {
@@ -249,7 +269,7 @@ impl World {
             let at = self.moment(before.identity, fresh, Instant::ORIGIN);
             let mut kept = Some(*record);
             let request = Request::Purge { mark, watched: in_time };
-            let said = lines::step(&mut kept, &mut expected.past, at, request);
+            let said = self.said(&mut kept, &mut expected.past, at, request);
             self.first = false;
             if said == Reply::Purged {
                 expected.records.remove(key);
@@ -261,7 +281,7 @@ impl World {
         if before.records.is_empty() {
             let at = self.moment(before.identity, fresh, Instant::ORIGIN);
             let look = Request::Look { seen: None, quarantine: Duration::ZERO };
-            lines::step(&mut None, &mut expected.past, at, look);
+            self.said(&mut None, &mut expected.past, at, look);
             self.first = false;
         }
         self.watches = watches;
@@ -308,7 +328,7 @@ impl World {
             1 => Some(Loss { last: Some(token) }),
             _ => None,
         };
-        let current = before.records.get(key).map(tenure_core::contract::Record::mark);
+        let current = before.records.get(key).map(Record::mark);
         let other = self.number();
         let mark = match self.draw.below(4) {
             0 => None,
@@ -409,25 +429,7 @@ fn profile(number: u64) -> Profile {
     Profile::new(format!("candidate {number}"), "somewhere").expect("a profile")
 }
 
-/// The contract's reply. The clock is a hint, and is not compared.
-fn told(reply: &store::Reply) -> Reply {
-    use store::Reply as Told;
-    in_time(match reply {
-        Told::Noted => Reply::Noted,
-        Told::NotNoted => Reply::NotNoted,
-        Told::Granted { token } => Reply::Granted { token: *token },
-        Told::Not(shown) => Reply::Not(shown.sight),
-        Told::At(shown) => Reply::At(shown.sight),
-        Told::Renewed { asked, wanted, past } => {
-            Reply::Renewed { asked: *asked, wanted: *wanted, past: *past }
-        }
-        Told::Superseded { last } => Reply::Superseded { last: *last },
-        Told::Released => Reply::Released,
-        Told::NotHeld => Reply::NotHeld,
-        other => panic!("to a request of the contract: {other:?}"),
-    })
-}
-
+/// The reply without the clock: it is a hint.
 fn in_time(reply: Reply) -> Reply {
     let now = Instant::ORIGIN;
     match reply {

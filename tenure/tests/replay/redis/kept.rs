@@ -1,11 +1,10 @@
-//! The state of the server, read by plain commands, and the store's answers, as the contract has
-//! them.
+//! The state of the server, read by plain commands.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use redis::Connection;
-use tenure::store::{Profile, Reply, Shown};
+use tenure::store::Profile;
 use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
@@ -83,28 +82,4 @@ pub(crate) fn identity(connection: &mut Connection) -> u128 {
 /// The 128 bits of the digest of names.
 fn digest(text: &str) -> u128 {
     Profile::new(text, "").unwrap().name_id().to_bits()
-}
-
-pub(crate) fn shown(reply: &Reply) -> Option<&Shown> {
-    match reply {
-        Reply::Not(shown) | Reply::At(shown) => Some(shown),
-        _ => None,
-    }
-}
-
-pub(crate) fn contract_reply(reply: &Reply) -> tenure_core::Reply {
-    match reply {
-        Reply::Granted { token } => tenure_core::Reply::Granted { token: *token },
-        Reply::Not(shown) => tenure_core::Reply::Not(shown.sight),
-        Reply::At(shown) => tenure_core::Reply::At(shown.sight),
-        Reply::Renewed { asked, wanted, past } => {
-            tenure_core::Reply::Renewed { asked: *asked, wanted: *wanted, past: *past }
-        }
-        Reply::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
-        Reply::Released => tenure_core::Reply::Released,
-        Reply::NotHeld => tenure_core::Reply::NotHeld,
-        Reply::Noted => tenure_core::Reply::Noted,
-        Reply::NotNoted => tenure_core::Reply::NotNoted,
-        Reply::Described | Reply::Vacant | Reply::Notified { .. } => panic!("{reply:?}"),
-    }
 }

@@ -1,9 +1,6 @@
 //! A server, a store on it, and what the contract says that is kept.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::Instant;
@@ -13,10 +10,14 @@ use tenure_core::contract::{self, Moment, Past, Record};
 use tenure_core::{Mark, Stamp, Transition};
 use tenure_servers::RedisServer;
 
-use super::draw::Draw;
 use super::kept;
+use crate::replay::answer::{contract_reply, shown};
+use crate::replay::draw::{Draw, Times};
+use crate::replay::lines::Lines;
+use crate::replay::{KEYS, kind};
 
-const KEYS: [&str; 3] = ["a", "b", "c"];
+/// A purge can watch the shortest.
+const MICROS: [u64; 4] = [3_000, 5_000_000, 10_000_000, 20_000_001];
 
 pub(crate) struct World<S> {
     server: RedisServer,
@@ -34,7 +35,7 @@ pub(crate) struct World<S> {
     stamps: HashSet<Stamp>,
     /// The marks seen by the store's purges, and since when at the earliest and at the latest.
     watches: BTreeMap<&'static str, (Mark, std::time::Instant, std::time::Instant)>,
-    lines: Option<BufWriter<File>>,
+    lines: Lines,
     pub(crate) steps: BTreeMap<String, u64>,
 }
 
@@ -43,10 +44,6 @@ impl<S: Store> World<S> {
         let server = RedisServer::start_with(&["--appendonly", "yes"]).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut plain = connect(&server);
-        let folder = std::env::var_os("TENURE_TRANSITIONS").map(PathBuf::from);
-        let lines = folder.map(|folder| {
-            BufWriter::new(File::create(folder.join(format!("{name}.jsonl"))).unwrap())
-        });
         Self {
             identity: kept::identity(&mut plain),
             store: make(config(&server, false)),
@@ -54,14 +51,14 @@ impl<S: Store> World<S> {
             plain,
             make,
             runtime,
-            draw: Draw::new(7),
+            draw: Draw::new(7, Times { ttls: &MICROS, others: &MICROS }),
             first: true,
             trusts: false,
             records: BTreeMap::new(),
             past: None,
             stamps: HashSet::new(),
             watches: BTreeMap::new(),
-            lines,
+            lines: Lines::new(name),
             steps: BTreeMap::new(),
         }
     }
@@ -118,14 +115,14 @@ impl<S: Store> World<S> {
             let reply = reply.unwrap();
             if let Some(contracts) = request.to_contract() {
                 let written = records.get(key).map_or(Instant::ORIGIN, |record| record.written);
-                let now = kept::shown(&reply).map_or(written, |shown| shown.sight.now);
-                self.step(key, contracts, kept::contract_reply(&reply), now, past.as_ref());
+                let now = shown(&reply).map_or(written, |shown| shown.sight.now);
+                self.step(key, contracts, contract_reply(&reply), now, past.as_ref());
             } else {
-                let shown = kept::shown(&reply).expect("an observe");
+                let shown = shown(&reply).expect("an observe");
                 assert_eq!(shown.sight.record.as_ref(), records.get(key));
                 assert_eq!(shown.sight.past, None);
             }
-            if let Some(Shown { sight, profile }) = kept::shown(&reply) {
+            if let Some(Shown { sight, profile }) = shown(&reply) {
                 let age = own.abs_diff(sight.now.since(Instant::ORIGIN));
                 assert!(age < Duration::from_secs(60), "the server's clock differs by {age:?}");
                 assert_eq!(sight.record.is_some(), profile.is_some());
@@ -151,13 +148,8 @@ impl<S: Store> World<S> {
         let expected = contract::apply(&mut record, &mut past, at, request);
         assert_eq!(reply, expected, "{request:?} at {before:?}, {at:?}");
         let line = Transition { at, before, request, reply, after: (record, past) };
-        if let Some(lines) = &mut self.lines {
-            serde_json::to_writer(&mut *lines, &line).unwrap();
-            lines.write_all(b"\n").unwrap();
-        }
-        let kind = format!("{reply:?}");
-        let kind = kind.split([' ', '(']).next().unwrap_or_default();
-        *self.steps.entry(kind.to_owned()).or_default() += 1;
+        self.lines.write(&line);
+        *self.steps.entry(kind(reply)).or_default() += 1;
         match record {
             Some(record) => drop(self.records.insert(key, record)),
             None => drop(self.records.remove(key)),

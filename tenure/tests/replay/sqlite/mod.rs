@@ -1,18 +1,12 @@
 //! Random requests to a SQLite file: the store answers and keeps what the contract says, as plain
 //! SQL reads it.
-//!
-//! With `TENURE_TRANSITIONS`, a folder, each step is written there as a line for `proof/replay`.
-//! `TENURE_STEPS` sets how many requests are drawn.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod draw;
 mod file;
 mod translate;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -25,7 +19,9 @@ use draw::Draw;
 use file::File;
 use translate::{contracts, for_store, whole};
 
-const KEYS: [&str; 3] = ["a", "b", "c"];
+use super::KEYS;
+use super::lines::Lines;
+
 /// The highest number that a column can keep.
 const HIGHEST: u64 = i64::MAX.unsigned_abs();
 
@@ -44,20 +40,15 @@ struct Replay {
 
 #[tokio::test]
 async fn the_file_follows_the_contract() {
-    let steps = std::env::var("TENURE_STEPS").map_or(600, |steps| steps.parse().unwrap());
+    let steps = super::steps(600);
     let mut replay = Replay::new(steps).await;
     for step in 0..steps {
         replay.step(step).await;
     }
     let Replay { folder, lines, .. } = replay;
     assert!(lines.len() as u64 > steps / 2, "{} steps were compared", lines.len());
-    if let Some(to) = std::env::var_os("TENURE_TRANSITIONS") {
-        let path = PathBuf::from(to).join("sqlite.jsonl");
-        let mut to = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        for line in &lines {
-            writeln!(to, "{}", serde_json::to_string(line).unwrap()).unwrap();
-        }
-    }
+    let mut to = Lines::new("sqlite");
+    lines.iter().for_each(|line| to.write(line));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -168,7 +159,7 @@ impl Replay {
                 (*record, expected) = before;
                 continue;
             }
-            let reply = contracts(reply.unwrap());
+            let reply = contracts(&reply.unwrap());
             assert_eq!(reply, line.reply, "{line:?}");
             self.lines.push(line);
         }

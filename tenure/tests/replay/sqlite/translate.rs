@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenure::store::{Profile, Reply, Request, Shown};
 use tenure_core::WatchedStamp;
 
+use crate::replay::answer::{contract_reply, shown};
+
 /// TTLs and what else must be waited for are kept rounded up, the times watched rounded down.
 pub(crate) fn whole(mut request: tenure_core::Request) -> tenure_core::Request {
     use tenure_core::Request as To;
@@ -55,22 +57,9 @@ pub(crate) fn for_store(request: tenure_core::Request) -> Request {
     }
 }
 
-pub(crate) fn contracts(reply: Reply) -> tenure_core::Reply {
-    use tenure_core::Reply as To;
-    let sight = |shown: Shown| {
-        assert_eq!(shown.profile.is_some(), shown.sight.record.is_some());
-        shown.sight
-    };
-    match reply {
-        Reply::Granted { token } => To::Granted { token },
-        Reply::Not(shown) => To::Not(sight(shown)),
-        Reply::At(shown) => To::At(sight(shown)),
-        Reply::Renewed { asked, wanted, past } => To::Renewed { asked, wanted, past },
-        Reply::Superseded { last } => To::Superseded { last },
-        Reply::Released => To::Released,
-        Reply::NotHeld => To::NotHeld,
-        Reply::Noted => To::Noted,
-        Reply::NotNoted => To::NotNoted,
-        other => panic!("no reply to a request of the contract: {other:?}"),
+pub(crate) fn contracts(reply: &Reply) -> tenure_core::Reply {
+    if let Some(Shown { sight, profile }) = shown(reply) {
+        assert_eq!(profile.is_some(), sight.record.is_some());
     }
+    contract_reply(reply)
 }

@@ -12,13 +12,18 @@ use tenure_core::{
 };
 
 const NAMES: [&str; 3] = ["anna", "bert", "carl"];
-/// In microseconds, for what is watched.
-const TIMES: [u64; 3] = [1_000_000_000, 1_200_000_000, 2_000_000_001];
-/// In seconds: none ends during a test.
-const TTLS: [u64; 2] = [1_000, 1_200];
+
+/// The times in the requests to a store, in microseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) ttls: &'static [u64],
+    /// Quarantines, times for which a stamp was watched, and all others.
+    pub(crate) others: &'static [u64],
+}
 
 pub(crate) struct Draw {
     state: u64,
+    times: Times,
     numbers: u64,
     holders: [u64; 4],
     marks: Vec<Mark>,
@@ -29,9 +34,10 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, times: Times) -> Self {
         let (marks, stamps, tokens, sent) = Default::default();
-        Self { state: seed, numbers: 0, holders: [1, 2, 3, 4], marks, stamps, tokens, sent }
+        let holders = [1, 2, 3, 4];
+        Self { state: seed, times, numbers: 0, holders, marks, stamps, tokens, sent }
     }
 
     /// `SplitMix64`, below a bound.
@@ -66,7 +72,7 @@ impl Draw {
     }
 
     fn time(&mut self) -> Duration {
-        Duration::from_micros(self.of(&TIMES))
+        Duration::from_micros(self.of(self.times.others))
     }
 
     fn name(&mut self) -> &'static str {
@@ -149,7 +155,7 @@ impl Draw {
             lost: loss,
             mark: mark.filter(|_| self.one_in(2)),
             stamp: self.stamp(past),
-            ttl: Duration::from_secs(self.of(&TTLS)),
+            ttl: Duration::from_micros(self.of(self.times.ttls)),
             quarantine: self.time(),
             name: profile.name_id(),
         };
