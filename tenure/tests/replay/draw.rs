@@ -13,17 +13,23 @@ use tenure_core::{
 
 const NAMES: [&str; 3] = ["anna", "bert", "carl"];
 
-/// The times in the requests to a store, in microseconds.
+/// The values in the requests to a store; times are in nanoseconds.
 #[derive(Clone, Copy)]
-pub(crate) struct Times {
+pub(crate) struct Values {
     pub(crate) ttls: &'static [u64],
-    /// Quarantines, times for which a stamp was watched, and all others.
-    pub(crate) others: &'static [u64],
+    /// Quarantines, reservations and delays.
+    pub(crate) times: &'static [u64],
+    /// The times for which a stamp was watched, besides none.
+    pub(crate) watched: &'static [u64],
+    /// Rare tokens: above those of a clock, or above what a store keeps exactly.
+    pub(crate) tokens: &'static [u64],
+    /// Rare numbers of requests.
+    pub(crate) numbers: &'static [u64],
 }
 
 pub(crate) struct Draw {
     state: u64,
-    times: Times,
+    values: Values,
     numbers: u64,
     holders: [u64; 4],
     marks: Vec<Mark>,
@@ -34,13 +40,14 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    pub(crate) fn new(seed: u64, times: Times) -> Self {
+    pub(crate) fn new(seed: u64, values: Values) -> Self {
         let (marks, stamps, tokens, sent) = Default::default();
         let holders = [1, 2, 3, 4];
-        Self { state: seed, times, numbers: 0, holders, marks, stamps, tokens, sent }
+        Self { state: seed, values, numbers: 0, holders, marks, stamps, tokens, sent }
     }
 
-    /// `SplitMix64`, below a bound.
+    /// A number below a bound, by `SplitMix64`. Source: G. Steele, D. Lea, C. Flood, "Fast
+    /// Splittable Pseudorandom Number Generators" (2014).
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -52,7 +59,7 @@ impl Draw {
         self.below(chances) == 0
     }
 
-    fn of<T: Copy>(&mut self, values: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 
@@ -72,7 +79,7 @@ impl Draw {
     }
 
     fn time(&mut self) -> Duration {
-        Duration::from_micros(self.of(self.times.others))
+        Duration::from_nanos(self.of(self.values.times))
     }
 
     fn name(&mut self) -> &'static str {
@@ -85,6 +92,9 @@ impl Draw {
 
     /// A new number, or an old one.
     fn number(&mut self) -> RequestId {
+        if !self.values.numbers.is_empty() && self.one_in(60) {
+            return RequestId::new(self.of(self.values.numbers)).unwrap();
+        }
         self.numbers += 1;
         let back = if self.one_in(5) { self.below(40) as u64 } else { 0 };
         RequestId::new(self.numbers.saturating_sub(back).max(1)).unwrap()
@@ -96,10 +106,15 @@ impl Draw {
             self.numbers += 1;
             self.holders[place] = self.numbers << 8;
         }
-        HolderId::from_bits(self.holders[place].into())
+        // In both halves, so that an order of bytes shows.
+        let bits = u128::from(self.holders[place]);
+        HolderId::from_bits(bits << 96 | bits)
     }
 
     fn token(&mut self, record: Option<&Record>) -> Token {
+        if self.one_in(50) {
+            return Token::new(self.of(self.values.tokens)).unwrap();
+        }
         let old = self.tokens.clone();
         let old = self.late(&old).unwrap_or(Token::FIRST);
         record.map(|record| record.token).filter(|_| !self.one_in(4)).unwrap_or(old)
@@ -108,8 +123,7 @@ impl Draw {
     fn seen(&mut self, record: Option<&Record>) -> Option<Token> {
         match self.below(10) {
             0 => None,
-            1 => Token::new(self.token(record).get() + 1),
-            2 => Token::new(1 << 51),
+            1 => Token::new(self.token(record).get() + 1 + self.below(3) as u64),
             _ => Some(self.token(record)),
         }
     }
@@ -118,7 +132,8 @@ impl Draw {
         let old = self.stamps.clone();
         let old = self.late(&old).unwrap_or(Stamp::from_bits(1));
         let stamp = past.map(|past| past.stamp).filter(|_| !self.one_in(4)).unwrap_or(old);
-        let time = if self.one_in(5) { Duration::ZERO } else { self.time() };
+        let watched = self.of(self.values.watched);
+        let time = if self.one_in(5) { Duration::ZERO } else { Duration::from_nanos(watched) };
         (!self.one_in(3)).then_some(WatchedStamp { stamp, time })
     }
 
@@ -146,6 +161,11 @@ impl Draw {
         let old = self.marks.clone();
         let old = self.late(&old);
         let mark = record.map(Record::mark).filter(|_| !self.one_in(3)).or(old);
+        // One of the same holder.
+        let mark = mark.map(|mark| match self.below(6) {
+            0 => Mark { number: self.number(), ..mark },
+            _ => mark,
+        });
         let name = self.name();
         let profile = Profile::new(name, if self.one_in(2) { "" } else { "at 10.0.0.7" }).unwrap();
         let asks = Acquire {
@@ -155,7 +175,7 @@ impl Draw {
             lost: loss,
             mark: mark.filter(|_| self.one_in(2)),
             stamp: self.stamp(past),
-            ttl: Duration::from_micros(self.of(self.times.ttls)),
+            ttl: Duration::from_nanos(self.of(self.values.ttls)),
             quarantine: self.time(),
             name: profile.name_id(),
         };
@@ -167,7 +187,9 @@ impl Draw {
     }
 
     pub(crate) fn renew(&mut self, record: Option<&Record>, past: Option<&Past>) -> Request {
-        let (token, number, stamp) = (self.token(record), self.number(), self.stamp(past));
+        let own = record.map(|record| record.number).filter(|_| self.one_in(6));
+        let number = own.unwrap_or_else(|| self.number());
+        let (token, stamp) = (self.token(record), self.stamp(past));
         Request::Renew { holder: self.holder_of(record), token, number, stamp }
     }
 

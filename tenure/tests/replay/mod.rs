@@ -1,7 +1,7 @@
 //! Each step of a store on a real server or file, compared with the contract.
 //!
 //! `TENURE_TRANSITIONS` names a folder for lines that `proof/replay` compares with the rule,
-//! `TENURE_REPLAY` the number of steps.
+//! `TENURE_REPLAY` the number of steps, `TENURE_REPLAY_SEED` the seed of the requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +10,8 @@
 )]
 
 mod answer;
-#[cfg(any(feature = "etcd", feature = "redis"))]
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod compare;
 mod draw;
 #[cfg(feature = "etcd")]
 mod etcd;
@@ -24,9 +25,16 @@ mod sqlite;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-/// The number of steps, unless `TENURE_REPLAY` says another.
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).map_or(usual, |number| number.parse().unwrap())
+}
+
 fn steps(usual: u64) -> u64 {
-    std::env::var("TENURE_REPLAY").map_or(usual, |steps| steps.parse().unwrap())
+    number("TENURE_REPLAY", usual)
+}
+
+fn seed() -> u64 {
+    number("TENURE_REPLAY_SEED", 7)
 }
 
 /// The name of a reply.

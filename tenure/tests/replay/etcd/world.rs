@@ -14,14 +14,18 @@ use tenure_servers::EtcdServer;
 
 use super::kept::{self, Kept, kept, without_hints};
 use crate::replay::answer::{contract_reply, shown};
-use crate::replay::draw::{Draw, Times};
+use crate::replay::draw::{Draw, Values};
 use crate::replay::lines::Lines;
-use crate::replay::{KEYS, kind};
+use crate::replay::{KEYS, kind, seed};
 
-const TIMES: Times = Times {
+const TIMES: &[u64] = &[1_000_000_000_000, 1_200_000_000_000, 2_000_000_001_000];
+const VALUES: Values = Values {
     // None ends during a test.
-    ttls: &[1_000_000_000, 1_200_000_000],
-    others: &[1_000_000_000, 1_200_000_000, 2_000_000_001],
+    ttls: &[1_000_000_000_000, 1_200_000_000_000],
+    times: TIMES,
+    watched: TIMES,
+    tokens: &[1 << 51],
+    numbers: &[],
 };
 
 pub(crate) struct World {
@@ -96,7 +100,7 @@ impl World {
             plain: connect(&server).await,
             stores: [false, false].map(|trusts| Etcd::new(config(&server, trusts))),
             server,
-            draw: Draw::new(7, TIMES),
+            draw: Draw::new(seed(), VALUES),
             trusts: false,
             is_shorter: false,
             stamps: HashSet::new(),

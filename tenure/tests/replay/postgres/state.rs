@@ -1,6 +1,5 @@
 //! The state of the server, read by plain SQL.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure::store::Profile;
@@ -9,13 +8,8 @@ use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, Instant, NameId, RequestId, Reservation, Stamp, Wish};
 use tenure_servers::PostgresSession;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
-    pub(crate) records: BTreeMap<String, Record>,
-    pub(crate) past: Option<Past>,
-    /// The identity for a grant.
-    pub(crate) identity: u128,
-}
+use crate::replay::KEYS;
+use crate::replay::compare::Kept;
 
 const RECORDS: &str = "SELECT convert_from(key, 'UTF8'), token, encode(holder, 'hex'), number, released,
     coalesce(encode(reserved_for, 'hex'), '-'), reserve, ttl, quarantine, coalesce(encode(wanted, 'hex'), '-'),
@@ -24,30 +18,24 @@ const PAST: &str = "SELECT coalesce(identity, ''), encode(stamp, 'hex'), watched
     FROM tenure.leases_past WHERE stamp IS NOT NULL";
 const IDENTITY: &str = "SELECT concat(tenure.leases_identity(), '/', tenure.leases_place())";
 
-impl State {
-    pub(crate) fn read(session: &mut PostgresSession) -> Self {
-        let mut rows = |sql: &str| {
-            let rows = session.sql(&sql.replace('\n', " ")).expect("read");
-            rows.lines().map(|row| row.split('|').map(str::to_owned).collect()).collect()
-        };
-        let records: Vec<Vec<String>> = rows(RECORDS);
-        let pasts: Vec<Vec<String>> = rows(PAST);
-        let identities: Vec<Vec<String>> = rows(IDENTITY);
-        let records = records.iter().map(|row| (row[0].clone(), record(row))).collect();
-        let past = pasts.first().map(|row| Past {
-            identity: digest(&row[0]),
-            stamp: Stamp::from_bits(bits(&row[1])),
-            watched: micros(&row[2]),
-            longest: micros(&row[3]),
-            purged: Token::new(number(&row[4])),
-        });
-        Self { records, past, identity: digest(&identities[0][0]) }
-    }
-
-    pub(crate) fn last(&self, key: &str) -> Option<Token> {
-        let purged = self.past.and_then(|past| past.purged);
-        self.records.get(key).map_or(purged, |record| Some(record.token))
-    }
+pub(crate) fn read(session: &mut PostgresSession) -> Kept {
+    let mut rows = |sql: &str| {
+        let rows = session.sql(&sql.replace('\n', " ")).expect("read");
+        rows.lines().map(|row| row.split('|').map(str::to_owned).collect()).collect()
+    };
+    let records: Vec<Vec<String>> = rows(RECORDS);
+    let pasts: Vec<Vec<String>> = rows(PAST);
+    let identities: Vec<Vec<String>> = rows(IDENTITY);
+    let key = |row: &[String]| KEYS.into_iter().find(|key| *key == row[0]).expect("a known key");
+    let records = records.iter().map(|row| (key(row), record(row))).collect();
+    let past = pasts.first().map(|row| Past {
+        identity: digest(&row[0]),
+        stamp: Stamp::from_bits(bits(&row[1])),
+        watched: micros(&row[2]),
+        longest: micros(&row[3]),
+        purged: Token::new(number(&row[4])),
+    });
+    Kept { records, past, identity: digest(&identities[0][0]) }
 }
 
 fn record(row: &[String]) -> Record {

@@ -1,15 +1,16 @@
 //! The file as plain SQL reads it, without the store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row};
-use tenure::store::Key;
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, HolderId, Instant, NameId, RequestId, Reservation, Stamp, Token, Wish};
 
+use crate::replay::KEYS;
+use crate::replay::compare::Kept;
+
 pub(crate) struct File {
-    pub(crate) path: PathBuf,
     sql: Connection,
     /// The identities that were met; the contract's are their places in this list.
     identities: Vec<String>,
@@ -18,7 +19,7 @@ pub(crate) struct File {
 impl File {
     pub(crate) fn open(path: &Path) -> Self {
         let sql = Connection::open(path).unwrap();
-        Self { path: path.to_owned(), sql, identities: Vec::new() }
+        Self { sql, identities: Vec::new() }
     }
 
     /// The same elections in another file, as a backup makes it.
@@ -27,7 +28,7 @@ impl File {
     }
 
     pub(crate) fn moved(&mut self, path: &Path) {
-        (self.path, self.sql) = (path.to_owned(), Connection::open(path).unwrap());
+        self.sql = Connection::open(path).unwrap();
     }
 
     /// Loses rows without a trace.
@@ -35,7 +36,13 @@ impl File {
         self.sql.execute_batch(rows).unwrap();
     }
 
-    pub(crate) fn past(&mut self) -> Option<Past> {
+    pub(crate) fn kept(&mut self) -> Kept {
+        let records = KEYS.into_iter().filter_map(|key| Some((key, self.record(key)?))).collect();
+        let past = self.past();
+        Kept { records, past, identity: past.map_or(0, |past| past.identity) }
+    }
+
+    fn past(&mut self) -> Option<Past> {
         let select = "SELECT identity, stamp, watched, longest, purged FROM past";
         let read = |row: &Row<'_>| {
             let past = Past {
@@ -56,7 +63,7 @@ impl File {
         Some(Past { identity: identity as u128, ..past })
     }
 
-    pub(crate) fn record(&self, key: &Key) -> Option<Record> {
+    fn record(&self, key: &str) -> Option<Record> {
         let select = "SELECT token, holder, number, released, reserved_for, reserve, ttl, quarantine, wanted, asked,
             defer, written FROM elections WHERE key = ?1";
         let name = |bits| NameId::from_bits(bits);
@@ -80,7 +87,7 @@ impl File {
                 written: Instant::ORIGIN + micros(row, 11).unwrap(),
             })
         };
-        self.sql.query_row(select, [key.as_str()], read).optional().unwrap()
+        self.sql.query_row(select, [key], read).optional().unwrap()
     }
 }
 
