@@ -162,44 +162,70 @@ impl Tally {
     }
 }
 
-/// All properties, in their initial state.
-pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
-    let mut all: Vec<Box<dyn Property>> = vec![
-        Box::new(single_leader::SingleLeader::default()),
-        Box::new(margin_kept::MarginKept::new(terms)),
-        Box::new(fail_closed::FailClosed::new(terms)),
-        Box::new(token_monotonic::TokenMonotonic::default()),
-        Box::new(leads_in_order::LeadsInOrder::default()),
-        Box::new(fenced_writes::FencedWrites::default()),
-        Box::new(fenced_reads::FencedReads::default()),
-        Box::new(own_lease_only::OwnLeaseOnly::default()),
-        Box::new(linearizable::Linearizable::default()),
-        Box::new(one_step_down::OneStepDown),
-        Box::new(no_resurrection::NoResurrection::new(terms)),
-        Box::new(no_release_under_work::NoReleaseUnderWork::default()),
-        Box::new(drained_before_the_next::DrainedBeforeTheNext::default()),
-        Box::new(drains_within_bounds::DrainsWithinBounds::new(terms)),
-        Box::new(leases_handed_back::LeasesHandedBack::new(terms)),
-        Box::new(unfenced_in_order::UnfencedInOrder::default()),
-        Box::new(store_loss_quarantine::StoreLossQuarantine::new(terms)),
-        Box::new(leader_within::LeaderWithin::new(terms)),
-        Box::new(no_churn_when_healthy::NoChurnWhenHealthy::new(terms)),
-        Box::new(renews_in_time::RenewsInTime::new(terms)),
-        Box::new(asks_in_time::AsksInTime::new(terms)),
-        Box::new(handover_within::HandoverWithin::new(terms)),
-        Box::new(no_late_quarantine::NoLateQuarantine::new(terms)),
-        Box::new(takeover_within::TakeoverWithin::new(terms)),
-        Box::new(resigned_within::ResignedWithin::new(terms)),
-        Box::new(answered_when_healthy::AnsweredWhenHealthy::new(terms)),
-        Box::new(stays_out::StaysOut::new(terms)),
-    ];
-    if terms.has_handles() {
-        all.push(Box::new(looks_within::LooksWithin::new(terms)));
-        all.push(Box::new(resigned_at_once::ResignedAtOnce::default()));
-        all.push(Box::new(told_of_the_end::ToldOfTheEnd::new(terms)));
-        all.push(Box::new(driver_runs_on::DriverRunsOn));
+/// Rows of properties: the constant of a name, the name, and the initial state.
+macro_rules! properties {
+    (
+        $terms:ident;
+        $($name:ident $text:literal $of:expr;)+
+        => { $($with_name:ident $with_text:literal $with:expr;)+ }
+    ) => {
+        #[allow(missing_docs, reason = "each property is explained in its own file")]
+        impl PropertyName {
+            $(pub const $name: Self = Self::new($text);)+
+            $(pub const $with_name: Self = Self::new($with_text);)+
+
+            /// The names of this crate's properties, in the order in which they judge.
+            pub const ALL: [Self; [$($text,)+ $($with_text),+].len()] =
+                [$(Self::$name,)+ $(Self::$with_name),+];
+        }
+
+        /// All properties, in their initial state.
+        pub fn all($terms: &Terms) -> Vec<Box<dyn Property>> {
+            let mut all: Vec<Box<dyn Property>> = vec![$(Box::new($of)),+];
+            if $terms.has_handles() {
+                $(all.push(Box::new($with));)+
+            }
+            all
+        }
+    };
+}
+
+properties! {
+    terms;
+    SINGLE_LEADER "single-leader" single_leader::SingleLeader::default();
+    MARGIN_KEPT "margin-kept" margin_kept::MarginKept::new(terms);
+    FAIL_CLOSED "fail-closed" fail_closed::FailClosed::new(terms);
+    TOKEN_MONOTONIC "token-monotonic" token_monotonic::TokenMonotonic::default();
+    LEADS_IN_ORDER "leads-in-order" leads_in_order::LeadsInOrder::default();
+    FENCED_WRITES "fenced-writes" fenced_writes::FencedWrites::default();
+    FENCED_READS "fenced-reads" fenced_reads::FencedReads::default();
+    OWN_LEASE_ONLY "own-lease-only" own_lease_only::OwnLeaseOnly::default();
+    LINEARIZABLE "linearizable" linearizable::Linearizable::default();
+    ONE_STEP_DOWN_PER_ELECTION "one-step-down-per-election" one_step_down::OneStepDown;
+    NO_RESURRECTION "no-resurrection" no_resurrection::NoResurrection::new(terms);
+    NO_RELEASE_UNDER_WORK "no-release-under-work" no_release_under_work::NoReleaseUnderWork::default();
+    DRAINED_BEFORE_THE_NEXT "drained-before-the-next" drained_before_the_next::DrainedBeforeTheNext::default();
+    DRAINS_WITHIN_BOUNDS "drains-within-bounds" drains_within_bounds::DrainsWithinBounds::new(terms);
+    LEASES_HANDED_BACK "leases-handed-back" leases_handed_back::LeasesHandedBack::new(terms);
+    UNFENCED_IN_ORDER "unfenced-in-order" unfenced_in_order::UnfencedInOrder::default();
+    STORE_LOSS_QUARANTINE "store-loss-quarantine" store_loss_quarantine::StoreLossQuarantine::new(terms);
+    LEADER_WITHIN "leader-within" leader_within::LeaderWithin::new(terms);
+    NO_CHURN_WHEN_HEALTHY "no-churn-when-healthy" no_churn_when_healthy::NoChurnWhenHealthy::new(terms);
+    RENEWS_IN_TIME "renews-in-time" renews_in_time::RenewsInTime::new(terms);
+    ASKS_IN_TIME "asks-in-time" asks_in_time::AsksInTime::new(terms);
+    HANDOVER_WITHIN "handover-within" handover_within::HandoverWithin::new(terms);
+    NO_LATE_QUARANTINE "no-late-quarantine" no_late_quarantine::NoLateQuarantine::new(terms);
+    TAKEOVER_WITHIN "takeover-within" takeover_within::TakeoverWithin::new(terms);
+    RESIGNED_WITHIN "resigned-within" resigned_within::ResignedWithin::new(terms);
+    ANSWERED_WHEN_HEALTHY "answered-when-healthy" answered_when_healthy::AnsweredWhenHealthy::new(terms);
+    STAYS_OUT "stays-out" stays_out::StaysOut::new(terms);
+    // Of the runs of engines with handles and drivers.
+    => {
+        LOOKS_WITHIN "looks-within" looks_within::LooksWithin::new(terms);
+        RESIGNED_AT_ONCE "resigned-at-once" resigned_at_once::ResignedAtOnce::default();
+        TOLD_OF_THE_END "told-of-the-end" told_of_the_end::ToldOfTheEnd::new(terms);
+        DRIVER_RUNS_ON "driver-runs-on" driver_runs_on::DriverRunsOn;
     }
-    all
 }
 
 /// The names of the properties that judge runs of an engine with that tick: an engine without ticks
