@@ -272,6 +272,33 @@ fn rooms_of_the_simulator_name_only_those_below() {
     check_rooms("sim", "tenure_sim::", &SIM);
 }
 
+/// The folders of the engines, and those beside them that each names.
+const ENGINES: [(&str, &[&str]); 6] = [
+    ("model", &[]),
+    ("node", &[]),
+    ("overload", &[]),
+    ("real", &["node"]),
+    ("redis", &[]),
+    ("turmoil", &["node", "redis"]),
+];
+
+#[test]
+fn engines_name_no_other_engine() {
+    for (engine, allowed) in ENGINES {
+        let mut found = BTreeSet::new();
+        for (_, code) in sources(&root().join("sim/src/engines").join(engine)) {
+            for (at, prefix) in code.match_indices("engines::") {
+                let names = named(&code[at + prefix.len()..]).into_iter().map(ToOwned::to_owned);
+                found.extend(names);
+            }
+        }
+        let is_engine = |name: &String| ENGINES.iter().any(|(other, _)| other == name);
+        found.retain(|name| name != engine && is_engine(name));
+        let allowed: BTreeSet<String> = allowed.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(found, allowed, "{engine} names these engines");
+    }
+}
+
 /// Also that the list holds nothing that is not there.
 fn check_rooms(package: &str, ours: &str, list: &[(&str, &[&str])]) {
     let found = arrows(package, ours);

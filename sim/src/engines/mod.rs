@@ -13,6 +13,7 @@ pub(crate) mod panics;
 pub mod real;
 #[cfg(feature = "turmoil")]
 pub mod redis;
+pub(crate) mod sink;
 #[cfg(feature = "turmoil")]
 pub mod turmoil;
 

@@ -2,7 +2,7 @@
 
 use super::algorithm::{Algorithm, Session};
 use super::server::Request;
-use super::sink::Write;
+use crate::engines::sink::Write;
 
 /// An event of the queue.
 pub(super) enum Due<A: Algorithm> {

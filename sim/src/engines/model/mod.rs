@@ -21,7 +21,6 @@ mod outages;
 mod process;
 mod queue;
 mod server;
-pub(crate) mod sink;
 pub mod store;
 pub(crate) mod tenure;
 mod world;
@@ -29,13 +28,13 @@ mod world;
 use std::time::Duration;
 
 use crate::engines::EngineError;
+use crate::engines::sink::{Sink, TwinSinks};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, Scope, SimTime};
 use algorithm::Algorithm;
 use due::Due;
 use messages::of_reply;
 use node::Node;
-use sink::{Sink, TwinSinks};
 use world::World;
 
 /// The length of its step. It has no ticks: each event has its own nanosecond.

@@ -7,7 +7,7 @@ use tenure_core::{Config, Instant};
 use super::algorithm::{Algorithm, Input, Lead, Timers};
 use super::due::Due;
 use super::link::Link;
-use super::sink;
+use crate::engines::sink;
 use crate::plan::clock::Clock;
 use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime};

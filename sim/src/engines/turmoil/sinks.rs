@@ -8,8 +8,8 @@ use super::journal::{Journal, Of};
 use super::landings::Landings;
 use super::lock;
 use super::node::Node;
-use crate::engines::model::sink::{self, Step};
 use crate::engines::node::NodeProcess;
+use crate::engines::sink::{self, Step};
 use crate::plan::{SimTime, Work, nanos};
 use crate::trace::Event;
 

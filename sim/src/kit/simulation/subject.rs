@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::workload::Judged;
-use crate::engines::model::sink::{Sink, TwinSinks};
 use crate::engines::model::{run_beside, run_with, store::StoreModel, tenure::Tenure};
+use crate::engines::sink::{Sink, TwinSinks};
 #[cfg(feature = "turmoil")]
 use crate::engines::turmoil::{self, Hosted};
 use crate::engines::{Engine, EngineError};

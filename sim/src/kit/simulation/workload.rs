@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
 
-use crate::engines::model::sink::{Accusation, Sink, TwinSinks, Write};
+use crate::engines::sink::{Accusation, Sink, TwinSinks, Write};
 use crate::judge::properties::Leader;
 use crate::judge::properties::PropertyName;
 use crate::plan::{Assumption, SimTime};
