@@ -101,17 +101,8 @@ impl Lease {
         match operation {
             Operation::Acquire | Operation::AcquireAgain => {
                 let profile = Self::profile();
-                let asks = Acquire {
-                    holder: HOLDER,
-                    number: self.number,
-                    seen: self.last,
-                    lost: None,
-                    mark: None,
-                    stamp: None,
-                    ttl: TTL,
-                    quarantine: TTL,
-                    name: profile.name_id(),
-                };
+                let first = Acquire::new(HOLDER, self.number, TTL, profile.name_id());
+                let asks = Acquire { seen: self.last, ..first };
                 Request::Acquire { asks, profile }
             }
             Operation::Renew => {

@@ -109,6 +109,15 @@ pub struct Acquire {
     pub name: NameId,
 }
 
+impl Acquire {
+    /// An acquire of a candidate that knows no tenure and has watched nothing, with a quarantine as
+    /// long as its TTL.
+    pub const fn new(holder: HolderId, number: RequestId, ttl: Duration, name: NameId) -> Self {
+        let (seen, lost, mark, stamp, quarantine) = (None, None, None, None, ttl);
+        Self { holder, number, seen, lost, mark, stamp, ttl, quarantine, name }
+    }
+}
+
 /// A store knows less than a candidate does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Loss {

@@ -68,8 +68,8 @@ fn request(which: u8) -> Request {
     let name = profile.name_id();
     match which % 9 {
         0 => {
-            let (lost, mark, quarantine) = (None, Some(Mark { holder, number }), ttl);
-            let asks = Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name };
+            let mark = Some(Mark { holder, number });
+            let asks = Acquire { seen, mark, ..Acquire::new(holder, number, ttl, name) };
             Request::Acquire { asks, profile }
         }
         1 => Request::Renew { holder, token, number, stamp },

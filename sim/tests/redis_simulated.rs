@@ -330,17 +330,7 @@ fn a_server_that_withholds_its_identity_promises_nothing() {
         (Key::new("job").unwrap(), HolderId::from_bits(1), Duration::from_secs(30));
     let acquire = |number| {
         let profile = Profile::new("worker", "").unwrap();
-        let asks = Acquire {
-            holder,
-            number,
-            seen: None,
-            lost: None,
-            mark: None,
-            stamp: None,
-            ttl,
-            quarantine: ttl,
-            name: profile.name_id(),
-        };
+        let asks = Acquire::new(holder, number, ttl, profile.name_id());
         Request::Acquire { asks, profile }
     };
     let [first, next] = [1, 2].map(|number| RequestId::new(number).unwrap());

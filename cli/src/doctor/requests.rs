@@ -123,17 +123,9 @@ impl Patient<'_> {
         loop {
             let stamp = watched
                 .map(|(stamp, since): (_, Instant)| WatchedStamp { stamp, time: since.elapsed() });
-            let asks = Acquire {
-                holder: self.holder,
-                number,
-                seen: last,
-                lost: None,
-                mark,
-                stamp,
-                ttl: TTL,
-                quarantine: TTL,
-                name: NameId::from_bits(self.holder.to_bits()),
-            };
+            let name = NameId::from_bits(self.holder.to_bits());
+            let first = Acquire::new(self.holder, number, TTL, name);
+            let asks = Acquire { seen: last, mark, stamp, ..first };
             number = RequestId::new(number.get() + 1).unwrap_or(number);
             let shown =
                 match self.call(Request::Acquire { asks, profile: self.profile.clone() }).await? {

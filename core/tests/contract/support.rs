@@ -131,17 +131,7 @@ pub(crate) fn renew(holder: HolderId, token: Token, number: u64) -> Request {
 
 /// Request 1 of a holder, which has watched nothing.
 pub(crate) fn by(holder: HolderId, seen: Option<Token>) -> Acquire {
-    Acquire {
-        holder,
-        number: id(1),
-        seen,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl: TTL,
-        quarantine: QUARANTINE,
-        name: name(holder),
-    }
+    Acquire { seen, quarantine: QUARANTINE, ..Acquire::new(holder, id(1), TTL, name(holder)) }
 }
 
 /// Each holder has a name of its own.

@@ -202,17 +202,8 @@ async fn an_object_names_the_version_that_it_replaced() {
     let version = bucket.bucket.head(&name).await.unwrap().e_tag.unwrap();
     let holder = HolderId::from_bits(1);
     let profile = Profile::new("one", "").unwrap();
-    let asks = Acquire {
-        holder,
-        number: RequestId::new(1).unwrap(),
-        seen: None,
-        lost: None,
-        mark: None,
-        stamp: stamped(&bucket).await,
-        ttl: SLOW,
-        quarantine: SLOW,
-        name: profile.name_id(),
-    };
+    let (number, stamp) = (RequestId::new(1).unwrap(), stamped(&bucket).await);
+    let asks = Acquire { stamp, ..Acquire::new(holder, number, SLOW, profile.name_id()) };
     let store = CasStore::new(bucket.objects());
     let granted = store.call(&Key::new("job").unwrap(), Request::Acquire { asks, profile }).await;
     assert!(matches!(granted, Ok(Reply::Granted { .. })), "{granted:?}");

@@ -181,17 +181,8 @@ tenure_sim::conformance!(right, Swaps(Values::new()));
 fn acquire(number: u64, seen: Option<Token>) -> Request {
     let profile = Profile::new("one", "").unwrap();
     let long = Duration::from_secs(60);
-    let asks = Acquire {
-        holder: HolderId::from_bits(number.into()),
-        number: RequestId::new(number).unwrap(),
-        seen,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl: long,
-        quarantine: long,
-        name: profile.name_id(),
-    };
+    let (holder, number) = (HolderId::from_bits(number.into()), RequestId::new(number).unwrap());
+    let asks = Acquire { seen, ..Acquire::new(holder, number, long, profile.name_id()) };
     Request::Acquire { asks, profile }
 }
 

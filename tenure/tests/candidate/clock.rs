@@ -150,17 +150,9 @@ async fn a_tenure_found_over_is_not_renewed() {
 async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
     let step = quick().ttl() / 40;
     let (clock, memory) = (Clock::new(), Memory::new());
-    let dead = Acquire {
-        holder: HolderId::from_bits(7),
-        number: RequestId::new(1).unwrap(),
-        seen: None,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl: quick().ttl(),
-        quarantine: quick().quarantine(),
-        name: NameId::from_bits(7),
-    };
+    let (holder, number) = (HolderId::from_bits(7), RequestId::new(1).unwrap());
+    let first = Acquire::new(holder, number, quick().ttl(), NameId::from_bits(7));
+    let dead = Acquire { quarantine: quick().quarantine(), ..first };
     let key = Key::new("job").unwrap();
     let asks = Request::Acquire { asks: dead, profile: Profile::new("dead", "").unwrap() };
     assert!(matches!(memory.call(&key, asks).await, Ok(Reply::Granted { .. })));

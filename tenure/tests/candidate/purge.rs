@@ -13,17 +13,8 @@ use super::support::{quick, soon};
 /// Acquires as holder 2, which knows no tenure.
 async fn acquire(store: &AnyStore) -> Reply {
     let (ttl, profile) = (Duration::from_secs(1), Profile::new("a", "").unwrap());
-    let asks = Acquire {
-        holder: HolderId::from_bits(2),
-        number: RequestId::new(1).unwrap(),
-        seen: None,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl,
-        quarantine: ttl,
-        name: profile.name_id(),
-    };
+    let (holder, number) = (HolderId::from_bits(2), RequestId::new(1).unwrap());
+    let asks = Acquire::new(holder, number, ttl, profile.name_id());
     let request = Request::Acquire { asks, profile };
     store.call(&Key::new("old").unwrap(), request).await.unwrap()
 }

@@ -61,17 +61,8 @@ pub(crate) fn acquire_with(
     quarantine: Duration,
 ) -> Request {
     let profile = Profile::new(format!("worker-{number}"), format!("host-{number}")).unwrap();
-    let asks = Acquire {
-        holder: holder(number),
-        number: next_number(),
-        seen,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl,
-        quarantine,
-        name: profile.name_id(),
-    };
+    let first = Acquire::new(holder(number), next_number(), ttl, profile.name_id());
+    let asks = Acquire { seen, quarantine, ..first };
     Request::Acquire { asks, profile }
 }
 

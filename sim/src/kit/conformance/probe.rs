@@ -172,17 +172,8 @@ impl<'a> Probe<'a> {
 
     /// An acquire of a candidate that has watched nothing.
     pub(super) fn acquire(&self, candidate: u128, seen: Option<Token>) -> Acquire {
-        Acquire {
-            holder: holder(candidate),
-            number: self.next_number(),
-            seen,
-            lost: None,
-            mark: None,
-            stamp: None,
-            ttl: LONG,
-            quarantine: LONG,
-            name: profile(candidate).name_id(),
-        }
+        let (number, name) = (self.next_number(), profile(candidate).name_id());
+        Acquire { seen, ..Acquire::new(holder(candidate), number, LONG, name) }
     }
 
     pub(super) fn renew(&self, candidate: u128, token: Token) -> Request {

@@ -157,17 +157,8 @@ mod tests {
     }
 
     fn asks() -> Acquire {
-        Acquire {
-            holder: HolderId::from_bits(7),
-            number: RequestId::new(1).unwrap(),
-            seen: None,
-            lost: None,
-            mark: None,
-            stamp: None,
-            ttl: TTL,
-            quarantine: TTL,
-            name: NameId::from_bits(1),
-        }
+        let (holder, number) = (HolderId::from_bits(7), RequestId::new(1).unwrap());
+        Acquire::new(holder, number, TTL, NameId::from_bits(1))
     }
 
     /// At 700 us after 1970.

@@ -20,16 +20,12 @@ impl Memory {
     pub(crate) fn supersede(&self, key: &Key, holder: HolderId, profile: Profile) -> Option<Token> {
         let record =
             self.with(key, |election| election.record.filter(|record| !record.released))?;
+        let name = NameId::from_bits(holder.to_bits());
         let asks = Acquire {
-            holder,
-            number: record.number,
             seen: Some(record.token),
-            lost: None,
             mark: Some(record.mark()),
-            stamp: None,
-            ttl: record.ttl,
             quarantine: record.quarantine,
-            name: NameId::from_bits(holder.to_bits()),
+            ..Acquire::new(holder, record.number, record.ttl, name)
         };
         match self.step(key, Request::Acquire { asks, profile }) {
             Reply::Granted { token } => Some(token),

@@ -200,15 +200,8 @@ mod tests {
         let holders = [0x0123_4567_89ab_cdef, 2].map(HolderId::from_bits);
         let time = Duration::from_nanos(1_500_001);
         let bare = Acquire {
-            holder: holders[0],
-            number,
-            seen: None,
-            lost: None,
-            mark: None,
-            stamp: None,
-            ttl: time,
             quarantine: Duration::from_secs(2),
-            name: NameId::from_bits(3),
+            ..Acquire::new(holders[0], number, time, NameId::from_bits(3))
         };
         let full = Acquire {
             holder: holders[1],

@@ -59,17 +59,10 @@ async fn a_release_wakes_the_next_leader_at_once() {
 
 fn acquire(holder: u128, ttl: u64) -> Request {
     let profile = Profile::new("anna", "").unwrap();
-    let asks = Acquire {
-        holder: HolderId::from_bits(holder),
-        number: RequestId::new(1).unwrap(),
-        seen: None,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl: Duration::from_secs(ttl),
-        quarantine: Duration::from_secs(4),
-        name: profile.name_id(),
-    };
+    let (holder, number) = (HolderId::from_bits(holder), RequestId::new(1).unwrap());
+    let (ttl, quarantine) = (Duration::from_secs(ttl), Duration::from_secs(4));
+    let first = Acquire::new(holder, number, ttl, profile.name_id());
+    let asks = Acquire { quarantine, ..first };
     Request::Acquire { asks, profile }
 }
 

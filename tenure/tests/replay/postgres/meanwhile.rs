@@ -67,8 +67,7 @@ fn commit(session: &mut PostgresSession) {
 fn acquire(holder: HolderId, number: u64, seen: Option<Token>, mark: Option<Mark>) -> Request {
     let number = RequestId::new(number).expect("not zero");
     let profile = Profile::new("candidate", "").expect("a profile");
-    let (lost, stamp, ttl, quarantine, name) = (None, None, TTL, TTL, profile.name_id());
-    let asks = Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name };
+    let asks = Acquire { seen, mark, ..Acquire::new(holder, number, TTL, profile.name_id()) };
     Request::Acquire { asks, profile }
 }
 

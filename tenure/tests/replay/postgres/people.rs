@@ -16,10 +16,8 @@ fn config(server: &PostgresServer, user: &str) -> PostgresConfig {
 }
 
 fn acquire(profile: &Profile) -> Request {
-    let (number, name) = (RequestId::new(1).expect("not zero"), profile.name_id());
-    let (seen, lost, mark, stamp) = (None, None, None, None);
-    let asks =
-        Acquire { holder: ANNA, number, seen, lost, mark, stamp, ttl: TTL, quarantine: TTL, name };
+    let number = RequestId::new(1).expect("not zero");
+    let asks = Acquire::new(ANNA, number, TTL, profile.name_id());
     Request::Acquire { asks, profile: profile.clone() }
 }
 

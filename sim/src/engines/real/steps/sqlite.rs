@@ -233,17 +233,7 @@ mod tests {
         let profile = Profile::new("a", "").expect("a profile");
         let number = |number| RequestId::new(number).expect("a number");
         let before = wall_clock();
-        let mut again = Acquire {
-            holder,
-            number: number(1),
-            seen: None,
-            lost: None,
-            mark: None,
-            stamp: None,
-            ttl,
-            quarantine: ttl,
-            name: profile.name_id(),
-        };
+        let mut again = Acquire::new(holder, number(1), ttl, profile.name_id());
         let (first, last) = runtime.expect("a runtime").block_on(async {
             let acquire = |asks| Request::Acquire { asks, profile: profile.clone() };
             let Ok(Reply::Granted { token }) = ask(acquire(again)).await else { panic!("granted") };

@@ -219,8 +219,6 @@ fn acquire(
     (seen, mark): (Option<Token>, Option<Mark>),
     profile: &Profile,
 ) -> Request {
-    let (lost, stamp, name) = (None, None, profile.name_id());
-    let (ttl, quarantine) = (LONG, LONG);
-    let asks = Acquire { holder, number, seen, lost, mark, stamp, ttl, quarantine, name };
+    let asks = Acquire { seen, mark, ..Acquire::new(holder, number, LONG, profile.name_id()) };
     Request::Acquire { asks, profile: profile.clone() }
 }

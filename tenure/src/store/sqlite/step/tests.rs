@@ -12,17 +12,8 @@ const TTL: Duration = Duration::from_secs(10);
 
 fn acquire(holder: u128) -> Request {
     let profile = Profile::new("a", "").unwrap();
-    let asks = Acquire {
-        holder: HolderId::from_bits(holder),
-        number: RequestId::new(1).unwrap(),
-        seen: None,
-        lost: None,
-        mark: None,
-        stamp: None,
-        ttl: TTL,
-        quarantine: TTL,
-        name: profile.name_id(),
-    };
+    let (holder, number) = (HolderId::from_bits(holder), RequestId::new(1).unwrap());
+    let asks = Acquire::new(holder, number, TTL, profile.name_id());
     Request::Acquire { asks, profile }
 }
 
