@@ -3,62 +3,24 @@
 
 use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
-use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Tenure};
+use tenure::{Candidate, Event, Role, StepDownReason, Tenure};
 use tokio::sync::Notify;
 
-use super::moved_clock::Clock;
+use super::process::{HOLD_OFF, Process, TICK, long, reason};
 use super::support::soon;
 
-const HOLD_OFF: Duration = Duration::from_secs(30);
-const TICK: Duration = Duration::from_nanos(1);
-
-/// Longer than any test: a successor within the test's bound shows a release.
-fn long() -> Config {
-    Config::builder(Duration::from_secs(60)).build().unwrap()
-}
-
-/// A candidate with a clock that the test moves, and the store for others.
-struct Process {
-    clock: Clock,
-    store: Memory,
-    candidate: Candidate,
+/// A candidate that waits while the other one leads.
+async fn waiting(keeps_lead: bool) -> (Process, Candidate) {
+    let store = Memory::new();
+    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
+    soon(leader.elected()).await.unwrap();
+    (Process::of(&store, keeps_lead), leader)
 }
 
 impl Process {
-    fn of(store: &Memory, keeps_lead: bool) -> Self {
-        let (clock, store) = (Clock::new(), store.clone());
-        let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
-        let builder = elections.candidate("job").config(long()).hold_off(HOLD_OFF);
-        let builder = builder.keep_lead_without_work(keeps_lead);
-        Self { clock, store, candidate: builder.start().unwrap() }
-    }
-
-    fn new() -> Self {
-        Self::of(&Memory::new(), false)
-    }
-
-    async fn advance(&self, by: Duration) {
-        self.clock.advance(by);
-        self.settle().await;
-    }
-
-    /// Until the driver has done what is due.
-    async fn settle(&self) {
-        // The driver carries a question out after its commands, and then looks at its timers.
-        for _ in 0..3 {
-            soon(self.candidate.incumbent()).await.unwrap();
-        }
-    }
-
-    fn other(&self, name: &str) -> Candidate {
-        let builder = Candidate::builder(self.store.clone(), "job").name(name);
-        builder.config(long()).start().unwrap()
-    }
-
     /// Work that ends with its tenure, and so is never done.
     fn offer(&self) -> impl Future<Output = ()> + Unpin + use<> {
         let work = async |tenure: Tenure| tenure.ended().await;
@@ -75,20 +37,9 @@ impl Process {
     }
 }
 
-async fn reason(events: &mut (impl futures_util::Stream<Item = Event> + Unpin)) -> StepDownReason {
-    loop {
-        if let Event::SteppedDown { reason, .. } = soon(events.next()).await.unwrap() {
-            return reason;
-        }
-    }
-}
-
 #[tokio::test]
 async fn work_dropped_while_it_waits_is_not_led_for() {
-    let store = Memory::new();
-    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
-    soon(leader.elected()).await.unwrap();
-    let process = Process::of(&store, false);
+    let (process, leader) = waiting(false).await;
     process.settle().await;
     let mut offer = process.offer();
     assert!(offer.poll_unpin(&mut noop()).is_pending());
@@ -107,10 +58,7 @@ fn noop() -> std::task::Context<'static> {
 
 #[tokio::test]
 async fn a_panic_while_work_waits_is_a_loss() {
-    let store = Memory::new();
-    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
-    soon(leader.elected()).await.unwrap();
-    let process = Process::of(&store, false);
+    let (process, leader) = waiting(false).await;
     let candidate = process.candidate.clone();
     let task = tokio::spawn(async move {
         tokio::select! {
@@ -136,7 +84,7 @@ async fn work_dropped_before_it_has_begun_resigns() {
     drop(offer);
     assert_eq!(reason(&mut events).await, StepDownReason::WorkLost);
     assert!(!tenure.is_current());
-    soon(process.other("second").elected()).await.unwrap();
+    soon(process.other().elected()).await.unwrap();
 }
 
 /// Work that resigns, then drains until the test lets it end.
@@ -246,10 +194,7 @@ async fn work_that_panics_holds_off() {
 
 #[tokio::test]
 async fn the_last_of_several_offers_decides() {
-    let store = Memory::new();
-    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
-    soon(leader.elected()).await.unwrap();
-    let process = Process::of(&store, false);
+    let (process, leader) = waiting(false).await;
     let mut offers = [process.offer(), process.offer(), process.offer()];
     for offer in &mut offers {
         assert!(offer.poll_unpin(&mut noop()).is_pending());
@@ -277,10 +222,7 @@ async fn the_last_of_several_offers_decides() {
 
 #[tokio::test]
 async fn all_losses_are_ignored_on_request() {
-    let store = Memory::new();
-    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
-    soon(leader.elected()).await.unwrap();
-    let process = Process::of(&store, true);
+    let (process, leader) = waiting(true).await;
     let mut offer = process.offer();
     assert!(offer.poll_unpin(&mut noop()).is_pending());
     drop(offer);

@@ -20,6 +20,7 @@ mod moved_clock;
 mod observer;
 mod outside;
 mod panicking;
+mod process;
 mod purge;
 mod stuck;
 mod support;
