@@ -9,10 +9,10 @@
 //! Rests on clocks that were not put back, and on a process that lives once.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, SimTime};
+use crate::plan::SimTime;
 use crate::trace::{Answer, Event, Who};
 
 /// A request over a working connection is answered in time.
@@ -74,18 +74,11 @@ impl AnsweredWhenHealthy {
 
 impl Property for AnsweredWhenHealthy {
     fn about(&self) -> About {
-        About::of(PropertyName::ANSWERED_WHEN_HEALTHY).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::ANSWERED_WHEN_HEALTHY).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
-        match self.due.missed(at) {
-            Some(((who, id), due)) => Err(Finding::NotAnswered { who, id, due }),
-            None => Ok(()),
-        }
+        self.due.in_time(at, |(who, id), due| Finding::NotAnswered { who, id, due })
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {

@@ -13,9 +13,9 @@
 use std::time::Duration;
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
-use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// A waiting candidate asks for the lease, or looks for its renewal, in time.
@@ -68,18 +68,11 @@ impl AsksInTime {
 
 impl Property for AsksInTime {
     fn about(&self) -> About {
-        About::of(PropertyName::ASKS_IN_TIME).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::ASKS_IN_TIME).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
-        match self.due.missed(at) {
-            Some((who, due)) => Err(Finding::NotAsked { who, due }),
-            None => Ok(()),
-        }
+        self.due.in_time(at, |who, due| Finding::NotAsked { who, due })
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {

@@ -15,10 +15,10 @@
 //! of a claim that was over when it was reported is not known; and a drain end that was over when
 //! it was reported permits nothing.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, FaultKind, NANOSECOND, SimTime};
+use crate::plan::{FaultKind, NANOSECOND, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// Work drains no longer than promised.
@@ -111,11 +111,7 @@ impl DrainsWithinBounds {
 
 impl Property for DrainsWithinBounds {
     fn about(&self) -> About {
-        About::of(PropertyName::DRAINS_WITHIN_BOUNDS).resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::DRAINS_WITHIN_BOUNDS).resting_on(PROMPT)
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {

@@ -1,5 +1,7 @@
 //! Deadlines, at most one for each key.
 
+use super::Found;
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::Who;
@@ -45,6 +47,11 @@ impl<K: Copy + PartialEq> Due<K> {
     /// A deadline that was missed by that time.
     pub(super) fn missed(&self, at: SimTime) -> Option<(K, SimTime)> {
         self.0.iter().find(|(_, deadline)| at > *deadline).copied()
+    }
+
+    /// The finding about a deadline that was missed by that time, if one was.
+    pub(super) fn in_time(&self, at: SimTime, missed: impl Fn(K, SimTime) -> Finding) -> Found {
+        self.missed(at).map_or(Ok(()), |(key, deadline)| Err(missed(key, deadline)))
     }
 }
 

@@ -9,9 +9,9 @@
 //! not judged.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
-use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::Event;
 
 /// A look for the leader ends in time.
@@ -30,18 +30,11 @@ impl LooksWithin {
 
 impl Property for LooksWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::LOOKS_WITHIN).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::LOOKS_WITHIN).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
-        match self.due.missed(at) {
-            Some((who, due)) => Err(Finding::LookTooLong { who, due }),
-            None => Ok(()),
-        }
+        self.due.in_time(at, |who, due| Finding::LookTooLong { who, due })
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {

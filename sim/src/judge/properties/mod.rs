@@ -145,6 +145,11 @@ impl About {
     }
 }
 
+/// The assumptions of a bound on a candidate's own acts: a clock that is not put back, one life, and
+/// a process that runs.
+const PROMPT: &[Assumption] =
+    &[Assumption::CandidateClocks, Assumption::OneMemory, Assumption::Processor];
+
 /// The number of comparisons of a property: cases in which an event could have violated it. A run
 /// without any says nothing about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,10 +11,10 @@
 //! paused process, or one whose driver does not run, no renewal is due until it has sent its next
 //! one.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Asked, Event, Who};
 
 /// A leader renews its lease in time.
@@ -70,11 +70,7 @@ impl RenewsInTime {
 
 impl Property for RenewsInTime {
     fn about(&self) -> About {
-        About::of(PropertyName::RENEWS_IN_TIME).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::RENEWS_IN_TIME).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {

@@ -12,9 +12,9 @@
 //! handover gets its answer in time all the same.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
-use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
 /// A resignation ends in time.
@@ -79,18 +79,11 @@ impl ResignedWithin {
 
 impl Property for ResignedWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::RESIGNED_WITHIN).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::RESIGNED_WITHIN).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
-        match self.due.missed(at) {
-            Some((who, due)) => Err(Finding::ResignationTooLong { who, due }),
-            None => Ok(()),
-        }
+        self.due.in_time(at, |who, due| Finding::ResignationTooLong { who, due })
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {

@@ -11,10 +11,10 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use super::{About, Found, PROMPT, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
-use crate::plan::{Assumption, FaultKind, SimTime};
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
 /// Work that waits for the end of its tenure is cancelled in time.
@@ -52,11 +52,7 @@ impl ToldOfTheEnd {
 
 impl Property for ToldOfTheEnd {
     fn about(&self) -> About {
-        About::of(PropertyName::TOLD_OF_THE_END).timed().resting_on(&[
-            Assumption::CandidateClocks,
-            Assumption::OneMemory,
-            Assumption::Processor,
-        ])
+        About::of(PropertyName::TOLD_OF_THE_END).timed().resting_on(PROMPT)
     }
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
