@@ -17,15 +17,13 @@ pub(crate) mod sink;
 #[cfg(feature = "turmoil")]
 pub mod turmoil;
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::{self, PropertyName};
 use crate::judge::{Judging, Outcome};
-use crate::plan::{FaultKind, Plan, PlanError, Scope};
+use crate::plan::{FaultKind, Plan, PlanError, Scope, UnknownName, named};
 pub(crate) use awaited::{Awaited, Kinds};
 pub use cut::cut;
 
@@ -179,24 +177,6 @@ impl Engine {
     }
 }
 
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// No engine has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown engine {name:?}; known are {}", known())]
-pub struct UnknownEngine {
-    /// The name that was given.
-    pub name: String,
-}
-
-fn known() -> String {
-    Engine::every().map(Engine::name).collect::<Vec<_>>().join(", ")
-}
-
 impl From<Engine> for &'static str {
     fn from(engine: Engine) -> Self {
         engine.name()
@@ -204,21 +184,14 @@ impl From<Engine> for &'static str {
 }
 
 impl TryFrom<String> for Engine {
-    type Error = UnknownEngine;
+    type Error = UnknownName;
 
-    fn try_from(name: String) -> Result<Self, UnknownEngine> {
+    fn try_from(name: String) -> Result<Self, UnknownName> {
         name.parse()
     }
 }
 
-impl FromStr for Engine {
-    type Err = UnknownEngine;
-
-    fn from_str(name: &str) -> Result<Self, UnknownEngine> {
-        let found = Self::every().find(|engine| engine.name() == name);
-        found.ok_or_else(|| UnknownEngine { name: name.to_owned() })
-    }
-}
+named!(Engine, "engine", Engine::every(), |one| one.name());
 
 /// The reason why a run did not complete.
 #[derive(Debug, thiserror::Error)]

@@ -9,6 +9,7 @@ mod ending;
 mod error;
 mod fault;
 pub mod json;
+mod names;
 mod program;
 mod quiet;
 mod schedule;
@@ -26,13 +27,15 @@ pub use assumption::Assumption;
 pub(crate) use catalogue::NO_REPLIES;
 pub use catalogue::{
     Act, ClockFault, FaultKind, LAG_MOST_MS, LinkFault, LinksFault, Place, ProcessFault,
-    RAFT_PAUSE_MOST_MS, StoreFault, UnknownFault, What,
+    RAFT_PAUSE_MOST_MS, StoreFault, What,
 };
 pub(crate) use catalogue::{Shown, Time};
 use draw::Draw;
 pub(crate) use ending::Ending;
 pub use error::PlanError;
 pub use fault::{Fault, Point, RequestKind, Trigger, When};
+pub use names::UnknownName;
+pub(crate) use names::named;
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
 pub use swarm::{Backend, SILENT_MOST_MS, Scope, Shows, swarm};

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
+use tenure_sim::engines::Engine;
 #[cfg(feature = "real")]
 use tenure_sim::engines::real::Target;
-use tenure_sim::engines::{Engine, UnknownEngine};
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::judge::{Judging, Which};
-use tenure_sim::plan::FaultKind;
+use tenure_sim::plan::{FaultKind, UnknownName};
 use tenure_sim::search::pool;
 
 use crate::Arguments;
@@ -210,7 +210,7 @@ pub(crate) fn chosen_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The engine of such a name.
-pub(crate) fn chosen(name: &str) -> Result<Chosen, UnknownEngine> {
+pub(crate) fn chosen(name: &str) -> Result<Chosen, UnknownName> {
     #[cfg(feature = "real")]
     if name == REAL {
         return Ok(Chosen::Real);

@@ -45,7 +45,7 @@ use reports::Happened;
 use run::Run;
 use server::ServerReport;
 pub use subject::ARGUMENT;
-pub use target::{Target, UnknownTarget};
+pub use target::Target;
 
 use crate::engines::EngineError;
 use crate::judge::properties::PropertyName;

@@ -1,12 +1,9 @@
 //! The stores that this engine runs on.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::PropertyName;
-use crate::plan::{Act, Backend, Shows};
+use crate::plan::{Act, Backend, Shows, named};
 
 /// The election timeout of an etcd member that is alone, in milliseconds.
 const ALONE_MS: u64 = 100;
@@ -206,25 +203,4 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// No store of this engine has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown store {name:?}; known are {}", Target::ALL.map(Target::name).join(", "))]
-pub struct UnknownTarget {
-    /// The name that was given.
-    pub name: String,
-}
-
-impl FromStr for Target {
-    type Err = UnknownTarget;
-
-    fn from_str(name: &str) -> Result<Self, UnknownTarget> {
-        let found = Self::ALL.into_iter().find(|target| target.name() == name);
-        found.ok_or_else(|| UnknownTarget { name: name.to_owned() })
-    }
-}
+named!(Target, "store", Target::ALL, |one| one.name());

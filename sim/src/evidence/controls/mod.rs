@@ -17,15 +17,12 @@ mod losses;
 mod report;
 mod run;
 
-use std::fmt;
-use std::str::FromStr;
-
 pub use report::{Broken, Report, Unexpected, Verdict};
 pub use run::{ControlError, run};
 
 use super::stage::Stage;
 use crate::judge::properties::PropertyName;
-use crate::plan::{Assumption, Plan};
+use crate::plan::{Assumption, Plan, named};
 
 /// Plans that break an assumption, and the expected violations.
 #[derive(Clone, Copy, Debug)]
@@ -75,25 +72,4 @@ impl Control {
     }
 }
 
-impl fmt::Display for Control {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// No control has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown control {name:?}; known are {}", ALL.map(|control| control.name).join(", "))]
-pub struct UnknownControl {
-    /// The name that was given.
-    pub name: String,
-}
-
-impl FromStr for Control {
-    type Err = UnknownControl;
-
-    fn from_str(name: &str) -> Result<Self, UnknownControl> {
-        let found = ALL.into_iter().find(|control| control.name == name);
-        found.ok_or_else(|| UnknownControl { name: name.to_owned() })
-    }
-}
+named!(Control, "control", ALL, |one| one.name);

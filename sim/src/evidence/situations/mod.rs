@@ -8,15 +8,12 @@
 mod plans;
 mod run;
 
-use std::fmt;
-use std::str::FromStr;
-
 pub use run::{Figures, Measured, run};
 
 use super::stage::Stage;
 use crate::judge::turnover::Interval;
 use crate::plan::{
-    FaultKind, LinkFault, Point, ProcessFault, RequestKind, StoreFault, Trigger, What,
+    FaultKind, LinkFault, Point, ProcessFault, RequestKind, StoreFault, Trigger, What, named,
 };
 
 /// A situation.
@@ -221,25 +218,4 @@ pub const ALL: [Situation; 17] = [
     },
 ];
 
-impl fmt::Display for Situation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// No situation has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown situation {name:?}; known are {}", ALL.map(|one| one.name).join(", "))]
-pub struct UnknownSituation {
-    /// The name that was given.
-    pub name: String,
-}
-
-impl FromStr for Situation {
-    type Err = UnknownSituation;
-
-    fn from_str(name: &str) -> Result<Self, UnknownSituation> {
-        let found = ALL.into_iter().find(|one| one.name == name);
-        found.ok_or_else(|| UnknownSituation { name: name.to_owned() })
-    }
-}
+named!(Situation, "situation", ALL, |one| one.name);

@@ -57,7 +57,7 @@ pub use super::state::{Leader, State};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 pub use judge::{Judge, Violation};
-pub use name::{PropertyName, UnknownProperty};
+pub use name::PropertyName;
 pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
 use terms::{on_fastest_clock, on_slowest_clock};

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::plan::UnknownName;
+
 /// The name of a property of this crate, or of a user's workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
@@ -48,20 +50,11 @@ impl fmt::Display for PropertyName {
 }
 
 impl FromStr for PropertyName {
-    type Err = UnknownProperty;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<Self, UnknownProperty> {
-        let found = Self::ALL.into_iter().find(|known| known.0 == name);
-        found.ok_or_else(|| UnknownProperty { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        UnknownName::find("property", name, Self::ALL, |one| one.as_str())
     }
-}
-
-/// No property has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown property {name:?}; known are {}", PropertyName::ALL.map(PropertyName::as_str).join(", "))]
-pub struct UnknownProperty {
-    /// The name that was given.
-    pub name: String,
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ use tenure::store::{AnyStore, HistoryKind, Promise, Store, StoreTraits, TokenKin
 
 pub use broken::Broken;
 use probe::Probe;
-pub use row::{Row, UnknownRow};
+pub use row::Row;
 
 /// The state of the data after a server is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

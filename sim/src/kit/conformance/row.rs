@@ -1,18 +1,8 @@
 //! The rows, their names, and the macro that makes a test of each.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::probe::Probe;
 use super::rows::{self, Stop};
-
-/// No row has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown row {name:?}; known are {}", Row::ALL.map(Row::name).join(", "))]
-pub struct UnknownRow {
-    /// The name that was given.
-    pub name: String,
-}
+use crate::plan::named;
 
 macro_rules! rows {
     ($dollar:tt $($file:ident { $($name:ident = $row:ident: $about:literal,)* })*) => {
@@ -217,17 +207,4 @@ impl Row {
     }
 }
 
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Row {
-    type Err = UnknownRow;
-
-    fn from_str(name: &str) -> Result<Self, UnknownRow> {
-        let found = Self::ALL.into_iter().find(|row| row.name() == name);
-        found.ok_or_else(|| UnknownRow { name: name.to_owned() })
-    }
-}
+named!(Row, "row", Row::ALL, |one| one.name());

@@ -1,10 +1,7 @@
 //! A kind's facts, from its row.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::{Class, FaultKind, LinkFault, Shown, Time, What};
-use crate::plan::Assumption;
+use crate::plan::{Assumption, named};
 
 /// The place at which a fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,29 +121,4 @@ const fn of_class<const N: usize>(class: Class) -> [FaultKind; N] {
     found
 }
 
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// No fault has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown fault {name:?}; known are {}", known())]
-pub struct UnknownFault {
-    /// The name that was given.
-    pub name: String,
-}
-
-fn known() -> String {
-    FaultKind::ALL.map(FaultKind::name).join(", ")
-}
-
-impl FromStr for FaultKind {
-    type Err = UnknownFault;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFault> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownFault { name: name.to_owned() })
-    }
-}
+named!(FaultKind, "fault", FaultKind::ALL, |one| one.name());

@@ -18,7 +18,7 @@ mod what;
 use serde::{Deserialize, Serialize};
 
 use super::Assumption::{CandidateClocks, LossIsFinal, OneMemory, PromptEffects, Waits, WallClock};
-pub use kind::{Place, UnknownFault};
+pub use kind::Place;
 pub(super) use magnitudes::Magnitudes;
 pub use magnitudes::{LAG_MOST_MS, RAFT_PAUSE_MOST_MS};
 pub(crate) use row::{Class, Need, Real, Row, Shown, Time};

@@ -21,7 +21,7 @@ mod stage;
 
 pub use certificate::{Certificate, Row, certify};
 pub use formula::Bounds;
-pub use magnitudes::{ALL, Magnitude, Side, Unit, UnknownMagnitude};
+pub use magnitudes::{ALL, Magnitude, Side, Unit};
 pub use promise::Promise;
 
 use crate::engines::EngineError;

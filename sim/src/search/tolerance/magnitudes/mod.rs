@@ -5,15 +5,12 @@ mod clocks;
 mod effects;
 mod unlimited;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Serialize;
 use tenure_core::Explanation;
 
 use super::formula::Bounds;
 use super::promise::Promise;
-use crate::plan::Plan;
+use crate::plan::{Plan, named};
 
 /// The magnitude of one fault or error.
 #[derive(Clone, Copy, Debug)]
@@ -113,25 +110,4 @@ const fn nothing(_: &Bounds, _: &Explanation) -> Option<u64> {
     None
 }
 
-impl fmt::Display for Magnitude {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// No magnitude has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown magnitude {name:?}; known are {}", ALL.map(|one| one.name).join(", "))]
-pub struct UnknownMagnitude {
-    /// The name that was given.
-    pub name: String,
-}
-
-impl FromStr for Magnitude {
-    type Err = UnknownMagnitude;
-
-    fn from_str(name: &str) -> Result<Self, UnknownMagnitude> {
-        let found = ALL.into_iter().find(|magnitude| magnitude.name == name);
-        found.ok_or_else(|| UnknownMagnitude { name: name.to_owned() })
-    }
-}
+named!(Magnitude, "magnitude", ALL, |one| one.name);
