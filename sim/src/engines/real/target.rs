@@ -35,28 +35,12 @@ pub enum Target {
     Sqlite,
 }
 
-/// Properties that these processes can't show: they neither look for the leader nor wait for a
-/// cancellation token, a lead is known up to the last answer before a request to resign, not up to
-/// the request, and nothing is reported of a driver.
-const OF_PROCESSES: &[PropertyName] = &[
-    PropertyName::LOOKS_WITHIN,
-    PropertyName::TOLD_OF_THE_END,
-    PropertyName::RESIGNED_AT_ONCE,
-    PropertyName::DRIVER_RUNS_ON,
-];
-
-/// The same for a store that shows only changes: not the requests that it has refused.
-const OF_CHANGES: &[PropertyName] = &[
-    PropertyName::LOOKS_WITHIN,
-    PropertyName::TOLD_OF_THE_END,
-    PropertyName::RESIGNED_AT_ONCE,
-    PropertyName::DRIVER_RUNS_ON,
-    PropertyName::LINEARIZABLE,
-];
-
-/// The same for a store that does not show renewals either: a lease that is renewed looks like one
-/// that is not.
-const OF_TENURES: &[PropertyName] = &[
+/// The properties that some stores can't show. The first four: these processes neither look for the
+/// leader nor wait for a cancellation token, a lead is known up to the last answer before a request
+/// to resign, not up to the request, and nothing is reported of a driver. The fifth: a store that
+/// shows only changes does not show the requests that it has refused. The last: without renewals, a
+/// lease that is renewed looks like one that is not.
+const NOT_SHOWN: &[PropertyName] = &[
     PropertyName::LOOKS_WITHIN,
     PropertyName::TOLD_OF_THE_END,
     PropertyName::RESIGNED_AT_ONCE,
@@ -178,11 +162,12 @@ impl Target {
 
     /// The properties that can't judge its runs.
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
-        match self {
-            Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
-            Self::Postgres | Self::Kubernetes | Self::Sqlite => OF_CHANGES,
-            Self::Etcd | Self::EtcdCluster => OF_TENURES,
-        }
+        let count = match self.backend().shows {
+            Shows::Requests => 4,
+            Shows::Changes => 5,
+            Shows::Tenures => 6,
+        };
+        NOT_SHOWN.split_at(count).0
     }
 
     /// A short description.
