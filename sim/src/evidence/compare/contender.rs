@@ -1,9 +1,5 @@
 //! The algorithms that are compared.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use super::measured::Measured;
 use super::scenario::SETTLED_TTLS;
 use crate::engines::EngineError;
@@ -16,68 +12,29 @@ use crate::engines::model::tenure::Tenure;
 use crate::judge::{Judging, Which};
 use crate::plan::{Plan, SimTime};
 
-/// Tenure, or a model of another algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Contender {
-    /// This project's state machine and store contract.
-    Tenure,
-    /// A Redis key with an expiry, renewed at an interval and retried after each refusal.
-    KeyFlag,
-    /// A Redis key with one interval for renewals and retries.
-    KeyFlagOneTimer,
-    /// A row with an expiry, which a cleanup job deletes.
-    ExpiringRow,
-    /// An advisory lock of a session that outlives a partition.
-    SessionLock,
-    /// An advisory lock of a session that the server ends when the leader is cut off.
-    SessionLockEnded,
-    /// A row with the time of the last heartbeat.
-    HeartbeatRow,
-    /// A versioned record, and a deadline for renewals.
-    RenewDeadline,
+described! {
+    /// Tenure, or a model of another algorithm.
+    Contender {
+        /// This project's state machine and store contract.
+        Tenure = "tenure": "lease counted from the request's sending, and a token",
+        /// A Redis key with an expiry, renewed at an interval and retried after each refusal.
+        KeyFlag = "key-flag": "Redis key, two timers: zyno LeaderService",
+        /// A Redis key with one interval for renewals and retries.
+        KeyFlagOneTimer = "key-flag-one-timer": "Redis key, one timer: svelte-adapter-uws-extensions",
+        /// A row with an expiry, which a cleanup job deletes.
+        ExpiringRow = "expiring-row": "row and cleanup job: nest-leader-election",
+        /// An advisory lock of a session that outlives a partition.
+        SessionLock = "session-lock": "advisory lock: @platformatic/leader",
+        /// An advisory lock of a session that the server ends when the leader is cut off.
+        SessionLockEnded = "session-lock-ended": "the same, its session ended by the server when cut off",
+        /// A row with the time of the last heartbeat.
+        HeartbeatRow = "heartbeat-row": "row with heartbeat and term: drift recipe",
+        /// A versioned record, and a deadline for renewals.
+        RenewDeadline = "renew-deadline": "versioned record: client-go",
+    }
 }
 
 impl Contender {
-    /// All contenders.
-    pub const ALL: [Self; 8] = [
-        Self::Tenure,
-        Self::KeyFlag,
-        Self::KeyFlagOneTimer,
-        Self::ExpiringRow,
-        Self::SessionLock,
-        Self::SessionLockEnded,
-        Self::HeartbeatRow,
-        Self::RenewDeadline,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        self.described().0
-    }
-
-    /// The algorithm, and a library that uses it.
-    pub const fn about(self) -> &'static str {
-        self.described().1
-    }
-
-    const fn described(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Tenure => ("tenure", "lease counted from the request's sending, and a token"),
-            Self::KeyFlag => ("key-flag", "Redis key, two timers: zyno LeaderService"),
-            Self::KeyFlagOneTimer => {
-                ("key-flag-one-timer", "Redis key, one timer: svelte-adapter-uws-extensions")
-            }
-            Self::ExpiringRow => ("expiring-row", "row and cleanup job: nest-leader-election"),
-            Self::SessionLock => ("session-lock", "advisory lock: @platformatic/leader"),
-            Self::SessionLockEnded => {
-                ("session-lock-ended", "the same, its session ended by the server when cut off")
-            }
-            Self::HeartbeatRow => ("heartbeat-row", "row with heartbeat and term: drift recipe"),
-            Self::RenewDeadline => ("renew-deadline", "versioned record: client-go"),
-        }
-    }
-
     /// Runs it on a plan, and measures the run.
     ///
     /// # Errors
@@ -97,11 +54,5 @@ impl Contender {
         let outcome = run(plan, Judging::StopAtFirst(Which::Named(&[])))?;
         let settled = SimTime::from_millis(plan.settings.ttl_ms * SETTLED_TTLS);
         Ok(Measured::of(outcome.trace.entries(), settled))
-    }
-}
-
-impl fmt::Display for Contender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

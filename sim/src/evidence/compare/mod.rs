@@ -8,6 +8,44 @@
 //! Not compared: the libraries themselves. They were measured elsewhere; `docs/comparison.md` says
 //! how close their models come.
 
+/// Rows of an enum: a value, its name, and a short description.
+macro_rules! described {
+    ($(#[$attribute:meta])* $type:ident {
+        $($(#[$doc:meta])* $value:ident = $name:literal: $about:literal,)+
+    }) => {
+        $(#[$attribute])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $type {
+            $($(#[$doc])* $value,)+
+        }
+
+        impl $type {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$value => $name,)+ }
+            }
+
+            /// A short description.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$value => $about,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
 mod contender;
 mod measured;
 mod scenario;

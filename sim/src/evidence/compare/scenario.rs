@@ -1,9 +1,7 @@
 //! The scenarios of the compared runs: one in each run, with faults at the leader or at the store.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tenure_core::ConfigError;
 
 use crate::engines::EngineError;
@@ -22,68 +20,25 @@ pub(super) const SETTLED_TTLS: u64 = 2;
 /// The largest error of the clocks' rates where they drift.
 const DRIFT_PPM: u64 = 10_000;
 
-/// The fault or faults of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "explained by `about`")]
-pub enum Scenario {
-    CutOff,
-    CutOffLong,
-    Pause,
-    StoreLoss,
-    LateGrant,
-    StoreClockStep,
-    Crash,
-    PowerLoss,
-    Handover,
-    LateMessages,
-    Drift,
+described! {
+    /// The fault or faults of a run.
+    #[allow(missing_docs, reason = "explained by `about`")]
+    Scenario {
+        CutOff = "cut-off": "the leader is cut off for 5 TTLs (15 s)",
+        CutOffLong = "cut-off-long": "the leader is cut off for 40 s",
+        Pause = "pause": "the leader is paused for 1.5 to 15 TTLs",
+        StoreLoss = "store-loss": "the store restarts without its data",
+        LateGrant = "late-grant": "a grant's reply arrives after 1.5 to 10 TTLs",
+        StoreClockStep = "store-clock-step": "the store's clock steps 30 s forward",
+        Crash = "crash": "the leader's process crashes",
+        PowerLoss = "power-loss": "the leader's machine loses power, unnoticed",
+        Handover = "handover": "the leader leaves",
+        LateMessages = "late-messages": "the leader's messages are late, duplicated and reordered",
+        Drift = "drift": "clocks are off by up to 1 %, and the leader is cut off",
+    }
 }
 
 impl Scenario {
-    /// All scenarios.
-    pub const ALL: [Self; 11] = [
-        Self::CutOff,
-        Self::CutOffLong,
-        Self::Pause,
-        Self::StoreLoss,
-        Self::LateGrant,
-        Self::StoreClockStep,
-        Self::Crash,
-        Self::PowerLoss,
-        Self::Handover,
-        Self::LateMessages,
-        Self::Drift,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        self.described().0
-    }
-
-    /// A short description.
-    pub const fn about(self) -> &'static str {
-        self.described().1
-    }
-
-    const fn described(self) -> (&'static str, &'static str) {
-        match self {
-            Self::CutOff => ("cut-off", "the leader is cut off for 5 TTLs (15 s)"),
-            Self::CutOffLong => ("cut-off-long", "the leader is cut off for 40 s"),
-            Self::Pause => ("pause", "the leader is paused for 1.5 to 15 TTLs"),
-            Self::StoreLoss => ("store-loss", "the store restarts without its data"),
-            Self::LateGrant => ("late-grant", "a grant's reply arrives after 1.5 to 10 TTLs"),
-            Self::StoreClockStep => ("store-clock-step", "the store's clock steps 30 s forward"),
-            Self::Crash => ("crash", "the leader's process crashes"),
-            Self::PowerLoss => ("power-loss", "the leader's machine loses power, unnoticed"),
-            Self::Handover => ("handover", "the leader leaves"),
-            Self::LateMessages => {
-                ("late-messages", "the leader's messages are late, duplicated and reordered")
-            }
-            Self::Drift => ("drift", "clocks are off by up to 1 %, and the leader is cut off"),
-        }
-    }
-
     /// The plan of a run: the time, the duration and the number of nodes are drawn from the seed.
     ///
     /// # Errors
@@ -182,10 +137,4 @@ fn healthy(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, Eng
         plan.at(interval * 9 / 10, interval / 10 + late, ProcessFault::Pause.at(Some(node)));
     }
     Ok(plan)
-}
-
-impl fmt::Display for Scenario {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
