@@ -1,12 +1,14 @@
 //! A command for tests: says every 2 ms that it is alive, so that its true end is seen.
 //!
 //! `alive FILE [ignore-term] [fork] [detach]` appends lines `INSTANT ROLE TOKEN PROCESS BEGIN WHAT`
-//! to the file until it is killed, with the boot clock's nanoseconds and the begin of the process
-//! as the kernel has it. When it begins, it looks for processes of earlier lines that are alive
-//! still, and says so.
+//! to the file, with the boot clock's nanoseconds and the begin of the process as the kernel has
+//! it. When it begins, it looks for processes of earlier lines that are alive still, and says so.
+//! Until it is killed, it writes the time into a file of its own, again and again in the same place:
+//! `FILE.lives/ROLE-TOKEN-PROCESS-BEGIN`. So a thousand tenures leave a file that is read at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use nix::sys::signal::{SigSet, Signal};
 use nix::time::{ClockId, clock_gettime};
 
-const BETWEEN_LINES: Duration = Duration::from_millis(2);
+const BETWEEN_SIGNS: Duration = Duration::from_millis(2);
 
 #[expect(clippy::zombie_processes, reason = "they are to outlive this process")]
 fn main() {
@@ -31,6 +33,7 @@ fn main() {
             voice.say(&format!("beside {role} {process}"));
         }
     }
+    voice.lives();
     voice.say("begin");
     if has("fork") {
         Command::new(this).args([file, "as-forked"]).spawn().expect("a fork");
@@ -39,13 +42,14 @@ fn main() {
         Command::new("setsid").args([this, file, "as-detached"]).spawn().expect("setsid");
     }
     loop {
-        thread::sleep(BETWEEN_LINES);
-        voice.say("alive");
+        thread::sleep(BETWEEN_SIGNS);
+        voice.lives();
     }
 }
 
 struct Voice {
     file: File,
+    life: File,
     role: String,
     token: String,
     process: u32,
@@ -55,23 +59,31 @@ struct Voice {
 impl Voice {
     fn new(file: &str, role: &str) -> Self {
         let process = std::process::id();
-        Self {
-            file: OpenOptions::new().append(true).create(true).open(file).expect("the file"),
-            role: role.to_owned(),
-            token: std::env::var("TENURE_TOKEN").expect("a token"),
-            process,
-            begin: begin_and_state(process).expect("this process").0,
-        }
+        let begin = begin_and_state(process).expect("this process").0;
+        let token = std::env::var("TENURE_TOKEN").expect("a token");
+        let lives = format!("{file}.lives");
+        fs::create_dir_all(&lives).expect("a folder");
+        let life = format!("{lives}/{role}-{token}-{process}-{begin}");
+        let file = OpenOptions::new().append(true).create(true).open(file).expect("the file");
+        let life = File::create(life).expect("a file of its own");
+        Self { file, life, role: role.to_owned(), token, process, begin }
+    }
+
+    fn lives(&self) {
+        self.life.write_all_at(format!("{:020}", nanos()).as_bytes(), 0).expect("a sign of life");
     }
 
     /// In one write, so that lines of several processes don't mix.
     fn say(&self, what: &str) {
-        let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("a clock");
-        let nanos = now.tv_sec() * 1_000_000_000 + now.tv_nsec();
         let Self { role, token, process, begin, .. } = self;
-        let line = format!("{nanos} {role} {token} {process} {begin} {what}\n");
+        let line = format!("{} {role} {token} {process} {begin} {what}\n", nanos());
         (&self.file).write_all(line.as_bytes()).expect("a line");
     }
+}
+
+fn nanos() -> i64 {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("a clock");
+    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
 }
 
 /// The start of a process, and its state, if it is there.

@@ -65,7 +65,10 @@ pub(crate) async fn handover(options: &Handover) -> Result<u8, Failure> {
                         return Ok(0);
                     }
                     if options.to.is_none() && leader.token != first.token {
-                        let again = format!("the candidate {:?} leads again", leader.name);
+                        let again = format!(
+                            "{:?} leads again, or another candidate of that name",
+                            leader.name
+                        );
                         return Err(Failure::not_leading(again));
                     }
                     // A wish ends with its tenure, and the next leader may be another one.

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::{Health, Role, StoreHealth};
 
+use crate::output::on_one_line;
+
 /// One line on the role and the store. It changes only if the role or the store does, so it has no
 /// time that passes.
 #[derive(Debug, Default)]
@@ -22,7 +24,7 @@ impl StatusLine {
             return role;
         };
         let since = self.unanswered_since.get_or_insert_with(|| time_of_day(*elapsed));
-        let cause = cause.replace(['\n', '\r'], " ");
+        let cause = on_one_line(cause);
         format!("{role}; the store has not answered since {since} UTC: {cause}")
     }
 }
@@ -41,7 +43,7 @@ pub(crate) fn not_ready(health: &Health, outage: Duration) -> Option<String> {
         }
         (_, Role::Following { incumbent, unchanged, .. }) => format!(
             "{} has not renewed its lease for {unchanged:.1?}, and no other candidate leads yet",
-            incumbent.name
+            on_one_line(&incumbent.name)
         ),
         (_, other) => role(other),
     })
@@ -50,7 +52,9 @@ pub(crate) fn not_ready(health: &Health, outage: Duration) -> Option<String> {
 fn role(role: &Role) -> String {
     match role {
         Role::Leading { token, .. } => format!("leads with token {token}"),
-        Role::Following { incumbent, .. } => format!("waiting: {} leads", incumbent.name),
+        Role::Following { incumbent, .. } => {
+            format!("waiting: {} leads", on_one_line(&incumbent.name))
+        }
         Role::Watching { .. } => {
             "waiting: the store is new or was restarted, and grants nothing for up to a TTL"
                 .to_owned()

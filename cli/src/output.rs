@@ -38,6 +38,20 @@ pub(crate) fn say(text: &str) {
     enqueue(format!("tenure: {text}\n").as_bytes());
 }
 
+/// Text of others on one line: a terminal obeys control characters, and to a service manager each
+/// line is a message of its own.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// The log's writer: a line for each write.
 pub(crate) struct Log;
 

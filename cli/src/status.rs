@@ -220,7 +220,8 @@ impl Look {
 
     /// False if the reader has gone.
     fn print(&self, key: &str, form: Form) -> Result<bool, Failure> {
-        let line = if form.json { self.json(key, form) } else { self.words(key, form) };
+        let words = || output::on_one_line(&self.words(key, form));
+        let line = if form.json { self.json(key, form) } else { words() };
         output::print(format!("{line}\n").as_bytes())
     }
 

@@ -62,7 +62,7 @@ kinds! {
     UnknownVariable "unknown-variable" Problem:
         "The variable is not read: candidates use the default of the setting that was meant.";
         "Correct its name, or unset it."
-    SettingRefused "setting-refused" Problem:
+    SettingRefused "setting-refused" Unusable:
         "`tenure run`, and programs that read their settings from variables, end at once.";
         "Set the variable as the text says."
     VariableUnused "variable-unused" Problem:

@@ -23,6 +23,7 @@ use crate::exit::{Ended, Failure, LOST, NOT_LEADING, SIGNALLED, with_causes};
 use crate::guard::{Ending, INT};
 use crate::interrupt::Whom;
 use crate::notify::Notices;
+use crate::output;
 use crate::place;
 use limits::Limits;
 pub(crate) use link::reap_orphans;
@@ -341,9 +342,7 @@ async fn first_lead(candidate: &Candidate, patience: Patience) -> Waited {
                 waited = leading => waited,
                 another = another_leads(candidate, &last) => another,
             },
-            Ok(FirstAttempt::Following(leader)) => {
-                Waited::NotLeading(Failure::not_leading(format!("{} leads", leader.name)))
-            }
+            Ok(FirstAttempt::Following(leader)) => Waited::NotLeading(leads(&leader)),
             Ok(FirstAttempt::Watching { remaining }) => {
                 Waited::NotLeading(Failure::not_leading(format!(
                     "the store is new or was restarted, and grants nothing for {remaining:.1?}: use --wait"
@@ -371,8 +370,12 @@ async fn another_leads(candidate: &Candidate, last: &Incumbent) -> Waited {
                 continue;
             }
         };
-        return Waited::NotLeading(Failure::not_leading(format!("{} leads", leader.name)));
+        return Waited::NotLeading(leads(leader));
     }
+}
+
+fn leads(leader: &Incumbent) -> Failure {
+    Failure::not_leading(format!("{} leads", output::on_one_line(&leader.name)))
 }
 
 fn why_not(candidate: &Candidate, waited: Duration) -> Failure {

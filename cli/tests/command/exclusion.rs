@@ -28,7 +28,7 @@ pub(crate) struct Election {
 impl Election {
     pub(crate) fn in_a_file() -> Self {
         let place = Place::new();
-        let journal = Journal(place.file("journal"));
+        let journal = Journal::new(place.file("journal"));
         Self { place, journal, ttl: TTL, renew_interval: None, server: None }
     }
 
@@ -63,7 +63,7 @@ impl Election {
     pub(crate) fn command(&self, options: &[&str], kind: &[&str]) -> Command {
         let mut command = self.tenure();
         command.args(["run", "job"]).args(options);
-        command.arg("--").arg(example("alive")).arg(&self.journal.0).args(kind);
+        command.arg("--").arg(example("alive")).arg(&self.journal.file).args(kind);
         command
     }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use tenure_servers::{Flow, Proxy, RedisServer};
 
 use super::hosts::{Host, Place, wait_until};
 
@@ -22,9 +23,11 @@ fn host(place: &Place, script: &str) -> Command {
 }
 
 fn holds(log: &Path) {
-    wait_until("the hold", || {
-        fs::read_to_string(log).unwrap_or_default().contains("the lead is kept")
-    });
+    says(log, "the lead is kept");
+}
+
+fn says(log: &Path, what: &str) {
+    wait_until(what, || fs::read_to_string(log).unwrap_or_default().contains(what));
 }
 
 fn runs(place: &Place) -> usize {
@@ -151,4 +154,40 @@ fn a_lead_that_is_lost_ends_the_hold() {
     thread::sleep(Duration::from_secs(3));
     leader.signal(Signal::SIGCONT);
     assert_eq!(leader.ends(), Some(7));
+}
+
+/// The store goes away during the hold and comes back, and goes away again before the host is asked
+/// to end.
+#[test]
+fn an_outage_costs_no_hold() {
+    let server = RedisServer::start().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let proxy = runtime.block_on(Proxy::start(([127, 0, 0, 1], server.port()).into())).unwrap();
+    let place = Place::new();
+    let log = place.file("log");
+    let at = |port: u16, script: &str| {
+        let mut host = host(&place, script);
+        host.env("TENURE_STORE", format!("redis://127.0.0.1:{port}")).env("TENURE_TTL", "30s");
+        host.env("TENURE_RENEW_INTERVAL", "500ms").env("TENURE_REQUEST_TIMEOUT", "1s");
+        host
+    };
+    let tries = || at(server.port(), "exec tenure run job --try -- true").output().unwrap();
+    // The server is new, and grants nothing for a TTL.
+    let nightly = NIGHTLY.replace("--try", "--wait 5m");
+    let mut command = at(proxy.port(), &nightly);
+    let mut first = Host::start(command.stderr(File::create(&log).unwrap()));
+    holds(&log);
+    proxy.set(Flow::Hold);
+    says(&log, "the store is unavailable");
+    proxy.set(Flow::Forward);
+    says(&log, "the store answers again");
+    assert!(!first.has_ended());
+    assert_eq!(tries().status.code(), Some(75));
+    proxy.set(Flow::Hold);
+    thread::sleep(Duration::from_secs(3));
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.ends(), Some(7));
+    proxy.set(Flow::Forward);
+    assert_eq!(tries().status.code(), Some(75));
+    assert_eq!(runs(&place), 1);
 }

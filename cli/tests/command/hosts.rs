@@ -1,9 +1,11 @@
 //! Hosts: processes of `tenure run` that share a store.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -118,6 +120,70 @@ impl Drop for Host {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A control group (cgroup v2) of a host's own. That of version 1 is no such thing: SIGKILL does not
+/// reach what it has frozen.
+pub(crate) struct Group(PathBuf);
+
+impl Group {
+    /// `None` where the user may not make one below that of this process.
+    pub(crate) fn new() -> Option<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tenure-test-{}-{number}", std::process::id());
+        let usable = |mount: &str| {
+            let group = Path::new(mount).join(own).join(&name);
+            fs::create_dir(&group).ok()?;
+            let group = Self(group);
+            let files = ["cgroup.freeze", "cgroup.kill", "../cgroup.procs"];
+            let is_usable = |file| File::options().write(true).open(group.0.join(file)).is_ok();
+            files.into_iter().all(is_usable).then_some(group)
+        };
+        ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].into_iter().find_map(usable)
+    }
+
+    /// The same command, in this group from its beginning.
+    pub(crate) fn holds(&self, command: &Command) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo 0 > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
+        shell.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell
+    }
+
+    pub(crate) fn freeze(&self, freezes: bool) {
+        self.set_frozen(freezes).unwrap();
+    }
+
+    fn set_frozen(&self, is_frozen: bool) -> io::Result<()> {
+        let mut file = File::options().write(true).open(self.0.join("cgroup.freeze"))?;
+        file.write_all(if is_frozen { b"1" } else { b"0" })
+    }
+}
+
+impl Drop for Group {
+    /// What a host has left ends soon.
+    fn drop(&mut self) {
+        let _ = self.set_frozen(false);
+        let end = Instant::now() + SOON / 10;
+        while self.0.exists() && Instant::now() < end {
+            // Where supervisor and reaper were killed, nobody has removed the command's.
+            for inner in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+                let _ = fs::remove_dir(inner.path());
+            }
+            if fs::remove_dir(&self.0).is_err() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
     }
 }
 

@@ -37,6 +37,14 @@ fn status_says_who_leads() {
 }
 
 #[test]
+fn status_escapes_control_characters() {
+    let place = Place::new();
+    let _leader = leads(&place, "host\u{1b}[2J\na", &[]);
+    let words = String::from_utf8(place.output(&["status", "job"]).stdout).unwrap();
+    assert!(words.starts_with("job: host\\u{1b}[2J\\na leads since "), "{words}");
+}
+
+#[test]
 fn status_shows_all_elections() {
     let place = Place::new();
     let all = |arguments: &[&str]| place.output(&[&["status", "--all"], arguments].concat());

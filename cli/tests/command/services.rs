@@ -126,6 +126,19 @@ fn a_standby_is_ready_and_says_who_leads() {
     second.hears("STATUS=leads with token ");
 }
 
+/// Else any candidate could end the services of the others.
+#[test]
+fn a_leaders_name_is_no_message_to_the_manager() {
+    let place = Place::new();
+    let mut first = Manager::at_path(&place, "first");
+    let _leader = Host::start(&mut run(&place, "host-a\nSTOPPING=1", &first.name));
+    first.hears("STATUS=leads");
+    let mut second = Manager::at_path(&place, "second");
+    let _standby = Host::start(&mut run(&place, "host-b", &second.name));
+    second.hears("STATUS=waiting: host-a\\nSTOPPING=1 leads");
+    assert!(!second.told.iter().any(|line| line.starts_with("STOPPING")), "{:?}", second.told);
+}
+
 /// Ready all the same: a service manager that waited would end it, and start it again.
 #[test]
 fn redis_that_is_lost_stands_in_the_status() {

@@ -164,15 +164,14 @@ impl Election {
 
     /// Hands an input to the machine, and carries out its outputs. Then the next request waits for
     /// its admission.
-    pub(super) fn handle(&mut self, world: &mut World, input: Input) {
-        self.step(world, input);
+    pub(super) fn handle(&mut self, world: &mut World, now: Instant, input: Input) {
+        self.step(world, now, input);
         self.announce(world);
         let waiting = self.waiting();
         world.admission.set(self.shared.id, &mut self.place, waiting, self.lane);
     }
 
-    fn step(&mut self, world: &mut World, input: Input) {
-        let now = world.runtime.now();
+    fn step(&mut self, world: &mut World, now: Instant, input: Input) {
         self.renewal.time_is(now);
         if let Input::Reply { id, result: Ok(MachineReply::Released | MachineReply::NotHeld) } =
             input
@@ -207,20 +206,20 @@ impl Election {
         if let Some(id) = unsent
             && self.last_error.is_none()
         {
-            self.step(world, Input::Reply { id, result: Ok(MachineReply::NotHeld) });
+            self.step(world, now, Input::Reply { id, result: Ok(MachineReply::NotHeld) });
         }
         self.give_up_calls(world, now);
         self.describe(world, now);
         if self.tenure_was_closed(now) {
-            self.step(world, Input::Resign { again_after: Some(Duration::ZERO) });
+            self.step(world, now, Input::Resign { again_after: Some(Duration::ZERO) });
         }
         if self.gives_up_silent_work(now) {
             let again_after = Some(self.shared.settings.chosen.hold_off);
-            self.step(world, Input::Resign { again_after });
+            self.step(world, now, Input::Resign { again_after });
         }
         if self.campaigns_again_at().is_some_and(|at| now >= at) {
             self.without_work = WithoutWork::No;
-            self.step(world, Input::Campaign);
+            self.step(world, now, Input::Campaign);
         }
     }
 

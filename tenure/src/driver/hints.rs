@@ -27,6 +27,11 @@ impl Hints {
         Self { interest, elections: BTreeSet::new(), observers: BTreeMap::new(), stream }
     }
 
+    #[cfg(test)]
+    pub(super) fn remembers(&self) -> usize {
+        self.elections.len() + self.observers.len() + self.interest.remembers()
+    }
+
     pub(super) fn join(&mut self, key: &Key, id: ElectionId) {
         self.elections.insert((key.clone(), id));
         self.interest.add(key);

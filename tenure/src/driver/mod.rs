@@ -14,6 +14,8 @@ mod outage;
 mod outside;
 mod purge;
 mod spread;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod turn;
 
@@ -143,6 +145,10 @@ impl Driver {
     /// abandons the elections: leases then end by themselves.
     pub async fn run(mut self) {
         let _purging = purge::begin(&self.world.store, &self.world.runtime);
+        self.drive().await;
+    }
+
+    async fn drive(&mut self) {
         let mut open = true;
         while open || !self.elections.is_empty() || self.world.has_asks() {
             let outside = &self.outside;
@@ -304,20 +310,27 @@ impl Driver {
         }
     }
 
+    /// Hands an input to an election.
+    ///
+    /// The clock is read first, and then for how long the machine was suspended. So the elections
+    /// know of each suspend before the time that they are told, and of a later one before their
+    /// next input. The other way round, a suspend between both would count as watched.
     fn step(&mut self, id: ElectionId, input: Input) {
-        if self.world.was_suspended() {
+        let mut now = self.world.runtime.now();
+        while self.world.was_suspended() {
+            now = self.world.runtime.now();
             let all: Vec<ElectionId> = self.elections.keys().copied().collect();
             for id in all {
-                self.take(id, Input::Resumed);
+                self.take(id, now, Input::Resumed);
             }
         }
-        self.take(id, input);
+        self.take(id, now, input);
     }
 
-    fn take(&mut self, id: ElectionId, input: Input) {
+    fn take(&mut self, id: ElectionId, now: Instant, input: Input) {
         self.turn.takes_a_step();
         let Some(election) = self.elections.get_mut(&id) else { return };
-        election.handle(&mut self.world, input);
+        election.handle(&mut self.world, now, input);
         let has_stopped = election.has_stopped();
         let deadline = if has_stopped { None } else { election.deadline() };
         self.timers.set(id, &mut election.alarm, deadline);
@@ -374,8 +387,7 @@ fn no_answer() -> Result<Reply, StoreError> {
 }
 
 impl World {
-    /// True if the machine was suspended since the last call. A watch must not count that time, so
-    /// this is asked before each input.
+    /// True if the machine was suspended since the last call. A watch must not count that time.
     fn was_suspended(&mut self) -> bool {
         let suspended = self.runtime.suspended();
         let grew = suspended > self.suspended + SUSPEND_LEAST;

@@ -37,6 +37,11 @@ impl Outage {
         Self { store, without, since: Instant::ORIGIN, said: None, is_said: false }
     }
 
+    #[cfg(test)]
+    pub(super) fn remembers(&self) -> usize {
+        self.without.len()
+    }
+
     /// The store no longer answers that election.
     pub(super) fn begins(&mut self, now: Instant, id: ElectionId, key: &Key, error: &StoreError) {
         if self.without.is_empty() {

@@ -23,6 +23,11 @@ impl Timers {
         Self { runtime, queue: BTreeSet::new(), alarm: None }
     }
 
+    #[cfg(test)]
+    pub(super) fn remembers(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Replaces the deadline of an election, which keeps it in `kept`.
     pub(super) fn set(
         &mut self,

@@ -54,8 +54,7 @@ impl Interest {
     pub(crate) fn add(&self, key: &Key) {
         let mut state = self.0.state();
         if state.keys.insert(key.clone()) {
-            state.touched.insert(key.clone());
-            self.0.changed.notify_one();
+            self.touches(&mut state, key);
         }
     }
 
@@ -63,9 +62,24 @@ impl Interest {
     pub(crate) fn remove(&self, key: &Key) {
         let mut state = self.0.state();
         if state.keys.remove(key) {
-            state.touched.insert(key.clone());
-            self.0.changed.notify_one();
+            self.touches(&mut state, key);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn remembers(&self) -> usize {
+        let state = self.0.state();
+        state.keys.len() + state.touched.len()
+    }
+
+    /// Notes a change, unless nobody will ask for it: many stores pass no wake-ups on.
+    fn touches(&self, state: &mut State, key: &Key) {
+        if Arc::strong_count(&self.0) == 1 {
+            state.touched.clear();
+            return;
+        }
+        state.touched.insert(key.clone());
+        self.0.changed.notify_one();
     }
 }
 
@@ -184,6 +198,20 @@ mod tests {
         assert!((&mut waits).now_or_never().is_none());
         drop(interest);
         assert_eq!(waits.now_or_never(), Some(None));
+    }
+
+    /// Else each election that ever was would be kept.
+    #[test]
+    fn changes_that_nobody_asks_for_are_forgotten() {
+        let (interest, watched) = Interest::new();
+        interest.add(&keys(&["a"])[0]);
+        drop(watched);
+        for number in 0..2_000 {
+            let key = Key::new(format!("job-{number}")).unwrap();
+            interest.add(&key);
+            interest.remove(&key);
+        }
+        assert_eq!(interest.remembers(), 1);
     }
 
     #[test]

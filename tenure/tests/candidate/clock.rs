@@ -9,7 +9,7 @@ use tenure::store::contract::{Acquire, NameId, RequestId};
 use tenure::store::{Key, Memory, Profile, Reply, Request, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
-use super::moved_clock::Clock;
+use super::moved_clock::{Clock, Reading};
 use super::support::{Remote, quick, soon};
 
 /// A leader with a clock of its own, at a store whose leases end by the host's clock.
@@ -125,7 +125,7 @@ async fn a_tenure_found_over_is_not_renewed() {
         let (clock, tenure) = (leading.clock.clone(), leading.tenure.clone());
         let (seen, by_work) = tokio::sync::oneshot::channel();
         let late = leading.beyond_the_claim();
-        leading.clock.pause_after(readings, move || {
+        leading.clock.pause_after(readings, Reading::Clock, move || {
             clock.advance(late);
             let _ = seen.send(tenure.is_current());
         });
@@ -182,4 +182,34 @@ async fn a_watch_begins_anew_after_a_suspend() {
     assert!((ttl..ttl + ttl / 4).contains(&paused), "{paused:?}");
     let suspended = watches_for(|clock| clock.suspend(second)).await;
     assert!(suspended >= ttl / 2 + second + ttl, "{suspended:?}");
+}
+
+/// The driver reads the clock, and for how long the machine was suspended: between any two of these
+/// readings, it is.
+#[tokio::test]
+async fn a_suspend_between_two_readings_is_not_watched() {
+    let (ttl, time) = (quick().ttl(), Duration::from_secs(1));
+    let began = Clock::new().now();
+    for (of, most) in [(Reading::Clock, 100), (Reading::Suspended, 8)] {
+        let mut met = 0;
+        for readings in 1..=most {
+            let (sleeps, slept) = std::sync::mpsc::channel();
+            let led = watches_for(|clock| {
+                let machine = clock.clone();
+                clock.pause_after(readings, of, move || {
+                    sleeps.send(machine.now().since(began)).unwrap();
+                    machine.suspend(time);
+                });
+            })
+            .await;
+            // Else it led before, as it may.
+            if let Ok(at) = slept.try_recv()
+                && at < ttl
+            {
+                met += 1;
+                assert!(led >= at + time + ttl, "{led:?}: after {readings} readings of {of:?}");
+            }
+        }
+        assert!(met >= 3, "{met} suspends under a look, by readings of {of:?}");
+    }
 }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use tenure::store::contract::Wish;
 use tenure::store::{Memory, Request, Store};
-use tenure::{Candidate, Config, FirstAttempt, HandOverError, Tenure};
+use tenure::{Candidate, Config, Elections, FirstAttempt, HandOverError, StoreHealth, Tenure};
+use tokio::time;
 
-use super::support::{quick, soon, steady};
+use super::stuck::Paused;
+use super::support::{Remote, quick, soon, steady};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -103,4 +105,70 @@ async fn a_long_hold_refuses_a_handover() {
     drop(tenure.hold(HOUR));
     let error = soon(candidate.hand_over(None)).await.unwrap_err();
     assert!(matches!(error, HandOverError::Held { remaining } if remaining <= HOUR), "{error}");
+}
+
+/// A leader with a held lease at a store that can be cut off, and other elections at that store, in
+/// virtual time.
+async fn leads_remotely() -> (Remote, Candidate, Tenure, Elections) {
+    let remote = Remote::default();
+    let [own, other] = [(); 2].map(|()| Elections::with_runtime(remote.clone(), Paused::new()));
+    let candidate = own.candidate("job").config(steady()).start().unwrap();
+    let tenure = soon(candidate.elected()).await.unwrap();
+    (remote, candidate, tenure, other)
+}
+
+/// A release that the hold forbids is not made up for once the store is back.
+#[tokio::test(start_paused = true)]
+async fn an_outage_gives_no_held_lease_back() {
+    for way in ["stop", "resign"] {
+        let (remote, candidate, tenure, other) = leads_remotely().await;
+        drop(tenure.hold(HOUR));
+        remote.cut();
+        soon(async {
+            while !matches!(candidate.health().store, StoreHealth::Unavailable { .. }) {
+                time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await;
+        match way {
+            "stop" => soon(candidate.stop()).await.unwrap(),
+            _ => soon(candidate.resign()).await.unwrap(),
+        }
+        remote.heal();
+        // Shorter than the watch of a lease.
+        time::sleep(Duration::from_secs(5)).await;
+        let other = other.candidate("job").config(steady()).start().unwrap();
+        let found = soon(other.first_attempt()).await.unwrap();
+        let FirstAttempt::Following(leader) = found else { panic!("{way}: {found:?}") };
+        assert_eq!(leader.token, tenure.token(), "{way}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_outlasts_an_outage_that_its_lease_outlasts() {
+    let (remote, candidate, tenure, other) = leads_remotely().await;
+    let (hold, begun) = (Duration::from_secs(60), time::Instant::now());
+    let held = tenure.hold(hold);
+    remote.cut();
+    time::sleep(Duration::from_secs(10)).await;
+    remote.heal();
+    time::timeout(HOUR, held).await.unwrap();
+    assert!(begun.elapsed() >= hold && tenure.is_current());
+    soon(candidate.stop()).await.unwrap();
+    let other = other.candidate("job").config(steady()).start().unwrap();
+    let found = soon(other.first_attempt()).await.unwrap();
+    assert!(matches!(found, FirstAttempt::Leading(_)), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_longer_outage_ends_the_hold() {
+    let (remote, candidate, tenure, _other) = leads_remotely().await;
+    let begun = time::Instant::now();
+    let held = tenure.hold(HOUR);
+    remote.cut();
+    time::timeout(HOUR, held).await.unwrap();
+    assert!(begun.elapsed() <= steady().ttl() && !tenure.is_current());
+    remote.heal();
+    let next = time::timeout(HOUR, candidate.elected()).await.unwrap().unwrap();
+    assert!(next.token() > tenure.token() && next.is_current());
 }

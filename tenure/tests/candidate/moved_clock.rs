@@ -22,11 +22,36 @@ struct Hands {
     /// The part of it in which the machine was suspended.
     suspended: AtomicU64,
     moved: Notify,
-    /// A function to call after a number of readings, as if the reader were paused there.
-    pause: Mutex<Option<Pause>>,
+    /// Of the clock, and of how long the machine was suspended.
+    pauses: [Pause; 2],
 }
 
-type Pause = (u32, Box<dyn FnOnce() + Send>);
+/// A function to call after a number of readings, as if the reader were paused there.
+#[derive(Default)]
+struct Pause(Mutex<Option<(u32, Meanwhile)>>);
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
+impl Pause {
+    fn reading(&self) {
+        let mut pause = self.0.lock().unwrap();
+        if let Some((readings, _)) = &mut *pause {
+            *readings -= 1;
+        }
+        let due = pause.take_if(|(readings, _)| *readings == 0);
+        drop(pause);
+        if let Some((_, meanwhile)) = due {
+            meanwhile();
+        }
+    }
+}
+
+/// A kind of readings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reading {
+    Clock,
+    Suspended,
+}
 
 impl Clock {
     pub(crate) fn new() -> Self {
@@ -48,8 +73,14 @@ impl Clock {
         self.advance(time);
     }
 
-    pub(crate) fn pause_after(&self, readings: u32, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.0.pause.lock().unwrap() = Some((readings, Box::new(meanwhile)));
+    pub(crate) fn pause_after(
+        &self,
+        readings: u32,
+        of: Reading,
+        meanwhile: impl FnOnce() + Send + 'static,
+    ) {
+        let pause = &self.0.pauses[of as usize];
+        *pause.0.lock().unwrap() = Some((readings, Box::new(meanwhile)));
     }
 }
 
@@ -62,20 +93,14 @@ impl fmt::Debug for Clock {
 impl Runtime for Clock {
     fn now(&self) -> Instant {
         let now = Instant::from_nanos(self.0.nanos.load(Ordering::SeqCst));
-        let mut pause = self.0.pause.lock().unwrap();
-        if let Some((readings, _)) = &mut *pause {
-            *readings -= 1;
-        }
-        let due = pause.take_if(|(readings, _)| *readings == 0);
-        drop(pause);
-        if let Some((_, meanwhile)) = due {
-            meanwhile();
-        }
+        self.0.pauses[Reading::Clock as usize].reading();
         now
     }
 
     fn suspended(&self) -> Duration {
-        Duration::from_nanos(self.0.suspended.load(Ordering::SeqCst))
+        let suspended = Duration::from_nanos(self.0.suspended.load(Ordering::SeqCst));
+        self.0.pauses[Reading::Suspended as usize].reading();
+        suspended
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {

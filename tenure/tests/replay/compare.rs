@@ -289,9 +289,9 @@ impl<S: Subject> Comparison<S> {
             let met = watches.get(key).copied().filter(|watch| watch.mark == mark);
             let watch = met.unwrap_or(Watch { mark, earliest: began, latest: None });
             let is_gone = !after.records.contains_key(key);
-            let watched = is_gone && !record.released;
+            let by_watching = is_gone && !record.released;
             let in_time = ended - watch.earliest >= demand;
-            assert!(!watched || in_time, "{key} was deleted too soon: {before:?}");
+            assert!(!by_watching || in_time, "{key} was deleted too soon: {before:?}");
             let is_due = |latest| began.saturating_duration_since(latest) >= demand;
             let must_go = may_delete && (record.released || watch.latest.is_some_and(is_due));
             assert!(is_gone || !must_go, "{key} was kept for too long: {before:?}");
@@ -306,7 +306,7 @@ impl<S: Subject> Comparison<S> {
                     continue;
                 }
             }
-            let request = tenure_core::Request::Purge { mark, watched };
+            let request = tenure_core::Request::Purge { mark, watched: by_watching };
             self.purges(key, request, &after, &mut expected);
         }
         if before.records.is_empty() && S::PURGE_EXAMINES == Examines::Always {

@@ -1,9 +1,12 @@
 //! Many renewals in one call, over few streams of keepalives.
 
-use tenure::store::{Key, Reply, Request, Store};
-use tenure_servers::EtcdServer;
+use std::time::Duration;
 
-use super::support::{RENEWED, acquire, at, leads_all, release, renew, server};
+use tenure::store::contract::WatchedStamp;
+use tenure::store::{Key, Reply, Request, Store};
+use tenure_servers::{EtcdCluster, EtcdServer};
+
+use super::support::{FAST, RENEWED, TTL, acquire, at, leads_all, release, renew, server};
 
 const ELECTIONS: usize = 40;
 /// More than one call needs.
@@ -60,6 +63,46 @@ async fn leases_share_streams_of_keepalives() {
         store.call(key, release(1, token)).await.unwrap();
     }
     assert_eq!(store.leases_remembered(), 0);
+}
+
+/// All elections of a prefix watch one past. If each of them wrote that, they would hold up each
+/// other's renewals, on three members until their leases have ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_past_costs_few_writes() {
+    const LEADERS: usize = 50;
+    const PROPOSALS: &str = "etcd_server_proposals_committed_total";
+    let cluster = EtcdCluster::start(3, &FAST).expect("three etcd servers");
+    let member = &cluster.members()[0];
+    let store = at(&cluster.ports());
+    let renewals = leads_all(&store, LEADERS).await;
+    // The name of the past, in base64.
+    member.api("kv/deleterange", r#"{"key":"dGVudXJlL3Bhc3Q="}"#).unwrap();
+    let replies = renew_all(&store, &renewals).await;
+    let Reply::Renewed { past: Some(past), .. } = replies[0] else { panic!("{replies:?}") };
+    assert!(replies.iter().all(|reply| *reply == replies[0]), "{replies:?}");
+
+    // Of any two leaders, the later one has watched it for longer.
+    let told = |since: Duration| -> Vec<(Key, Request)> {
+        let tell = |(milli, (key, renewal)): (u64, &(Key, Request))| {
+            let Request::Renew { holder, token, .. } = *renewal else { panic!("{renewal:?}") };
+            let Request::Renew { number, .. } = renew(1, token) else { panic!("a renewal") };
+            let time = since + Duration::from_millis(milli);
+            let stamp = Some(WatchedStamp { stamp: past.stamp, time });
+            (key.clone(), Request::Renew { holder, token, number, stamp })
+        };
+        (0..).zip(&renewals).map(tell).collect()
+    };
+    for since in [TTL / 2, TTL] {
+        let before = member.metric(PROPOSALS).unwrap();
+        let replies = renew_all(&store, &told(since)).await;
+        let renewed = replies.iter().filter(|reply| matches!(reply, Reply::Renewed { .. }));
+        assert_eq!(renewed.count(), LEADERS, "{replies:?}");
+        let writes = member.metric(PROPOSALS).unwrap() - before;
+        assert!((1..LEADERS / 2).contains(&writes), "{writes} writes");
+    }
+    // It was watched for long enough.
+    let replies = renew_all(&store, &renewals).await;
+    assert!(replies.iter().all(|reply| *reply == RENEWED), "{replies:?}");
 }
 
 /// Two candidates of one process: what one of them learns does not slow the renewals of the other.

@@ -6,9 +6,15 @@
 //! keepalives are answered, so it proves for each what [`keep`](super::keep) asks of a read after a
 //! keepalive. It also tells what the holder is to know: who asks for the lead, and a past that is
 //! not watched yet.
+//!
+//! What a holder tells of its watch of the past is written, and all elections of a prefix write the
+//! same key. So of the renewals of a call the longest watch alone is told, before the others are
+//! answered, and once: a write that comes too late is left to the next renewal. Otherwise hundreds
+//! of leaders that find a new past would hold up each other's renewals until their leases end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use etcd_client::{Txn, TxnOp};
 use futures_util::future::join_all;
@@ -43,16 +49,74 @@ pub(super) async fn renew(
         }
     });
     let beats = join_all(beats).await;
-    let states = match read(&sessions).await {
+    let failed = |error: StoreError| vec![Err(error); renewals.len()];
+    let mut states = match read(&sessions).await {
         Ok(states) => states,
-        Err(error) => return vec![Err(error); renewals.len()],
+        Err(error) => return failed(error),
     };
-    let each = sessions.iter().zip(renewals).zip(beats.into_iter().zip(states));
-    let replies = each.map(|((session, (_, renewal)), (kept, state))| async move {
-        let asked = renewal.to_contract().ok_or_else(|| unexpected("a renewal"))?;
-        confirmed(session, asked, kept?, state?).await
+    let mut told = None;
+    if let Some(teller) = teller(&states, renewals) {
+        let (kept, state) = (beats[teller].clone(), states[teller].clone());
+        told = Some((teller, reply(&sessions[teller], &renewals[teller].1, kept, state).await));
+        // The others come after it.
+        if renewals.len() > 1 {
+            states = match read(&sessions).await {
+                Ok(states) => states,
+                Err(error) => return failed(error),
+            };
+        }
+    }
+    let each = sessions.iter().zip(renewals).zip(beats.into_iter().zip(states)).enumerate();
+    let replies = each.map(|(index, ((session, (_, renewal)), (kept, state)))| {
+        let told = told.as_ref().filter(|(teller, _)| *teller == index);
+        let told = told.map(|(_, reply)| reply.clone());
+        async move {
+            match told {
+                Some(told) => told,
+                None => reply(session, &silent(renewal), kept, state).await,
+            }
+        }
     });
     join_all(replies).await
+}
+
+async fn reply(
+    session: &Session<'_>,
+    renewal: &Request,
+    kept: Result<Option<Kept>, StoreError>,
+    state: Result<State, StoreError>,
+) -> Result<Reply, StoreError> {
+    let asked = renewal.to_contract().ok_or_else(|| unexpected("a renewal"))?;
+    confirmed(session, asked, kept?, state?).await
+}
+
+/// The renewal that tells of the longest watch.
+fn teller(states: &[Result<State, StoreError>], renewals: &[(Key, Request)]) -> Option<usize> {
+    let each = states.iter().zip(renewals).enumerate();
+    let tell = each.filter_map(|(index, (state, (_, renewal)))| {
+        Some((noted_watch(state.as_ref().ok()?, renewal)?, index))
+    });
+    tell.max().map(|(_, index)| index)
+}
+
+/// The time for which a renewal tells that its holder has watched the past, if that is noted.
+fn noted_watch(state: &State, renewal: &Request) -> Option<Duration> {
+    let Request::Renew { holder, token, number, stamp: Some(watch) } = *renewal else {
+        return None;
+    };
+    let (record, past) = (state.record()?, state.past()?);
+    let is_its = !record.released && (record.holder, record.token) == (holder, token);
+    (is_its && number > record.number && watch.stamp == past.stamp).then_some(watch.time)
+}
+
+/// The renewal without its watch of the past.
+fn silent(renewal: &Request) -> Request {
+    match *renewal {
+        Request::Renew { holder, token, number, .. } => {
+            Request::Renew { holder, token, number, stamp: None }
+        }
+        ref other => other.clone(),
+    }
 }
 
 fn remembered(session: &Session<'_>, renewal: &Request) -> Option<i64> {
@@ -93,7 +157,7 @@ async fn read(sessions: &[Session<'_>]) -> Result<Vec<Result<State, StoreError>>
 /// The reply, by what was read after a keepalive.
 async fn confirmed(
     session: &Session<'_>,
-    asked: tenure_core::Request,
+    mut asked: tenure_core::Request,
     mut kept: Option<Kept>,
     mut state: State,
 ) -> Result<Reply, StoreError> {
@@ -120,6 +184,9 @@ async fn confirmed(
             && let Outcome::Changed(present) = session.write(&state, &decided, None, None).await?
         {
             state = *present;
+            if let tenure_core::Request::Renew { stamp, .. } = &mut asked {
+                *stamp = None;
+            }
             continue;
         }
         match leader {
