@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tenure_servers::KubeApiServer;
+use tenure_servers::{KubeApiServer, undisturbed};
 
 use crate::program::{Program, example};
 
@@ -36,32 +36,34 @@ fn operator(server: &KubeApiServer) -> Command {
 
 #[test]
 fn only_the_leader_reconciles() {
-    let server = KubeApiServer::start().unwrap();
-    server.namespace(NAMESPACE).unwrap();
-    server.service_account(NAMESPACE, "operator").unwrap();
-    let rules = json!([
-        {
-            "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-            "verbs": ["get", "create", "patch", "watch"],
-        },
-        { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"] },
-    ]);
-    server.allow(NAMESPACE, "operator", &rules).unwrap();
-    creates(&server, "one");
-    let first = Program::start(&mut operator(&server));
-    let before = first.number(LEADS);
-    first.says("reconciled one");
-    assert_eq!(copied(&server, "one"), "one");
-    let second = Program::start(&mut operator(&server));
-    second.says("another candidate has the lease");
-    creates(&server, "two");
-    first.says("reconciled two");
-    // It is the next leader's watch that finds what was created while nobody led.
-    first.signal(Signal::KILL);
-    creates(&server, "three");
-    let after = second.number(LEADS);
-    assert!(after > before, "{after} after {before}");
-    second.says("reconciled three");
-    let copies = ["one", "two", "three"].map(|name| copied(&server, name));
-    assert_eq!(copies, ["one", "two", "three"]);
+    undisturbed(|| {
+        let server = KubeApiServer::start().unwrap();
+        server.namespace(NAMESPACE).unwrap();
+        server.service_account(NAMESPACE, "operator").unwrap();
+        let rules = json!([
+            {
+                "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+                "verbs": ["get", "create", "patch", "watch"],
+            },
+            { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"] },
+        ]);
+        server.allow(NAMESPACE, "operator", &rules).unwrap();
+        creates(&server, "one");
+        let first = Program::start(&mut operator(&server));
+        let before = first.number(LEADS);
+        first.says("reconciled one");
+        assert_eq!(copied(&server, "one"), "one");
+        let second = Program::start(&mut operator(&server));
+        second.says("another candidate has the lease");
+        creates(&server, "two");
+        first.says("reconciled two");
+        // It is the next leader's watch that finds what was created while nobody led.
+        first.signal(Signal::KILL);
+        creates(&server, "three");
+        let after = second.number(LEADS);
+        assert!(after > before, "{after} after {before}");
+        second.says("reconciled three");
+        let copies = ["one", "two", "three"].map(|name| copied(&server, name));
+        assert_eq!(copies, ["one", "two", "three"]);
+    });
 }

@@ -24,7 +24,7 @@ pub use snapshot::EtcdSnapshot;
 const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-server" };
 
 /// The bound on a member's search for a majority.
-const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
+const HEALTHY_WITHIN: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// One member of an etcd cluster on loopback ports, with a folder of its own that keeps its data
@@ -60,7 +60,7 @@ impl EtcdServer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if etcd is not installed, [`ServerError::NotReady`] if it does not
-    /// serve within 20 s.
+    /// serve within 60 s.
     pub fn start() -> Result<Self, ServerError> {
         Self::start_with(&[])
     }

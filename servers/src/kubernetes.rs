@@ -85,7 +85,7 @@ impl KubeApiServer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if one of them is not installed, [`ServerError::NotReady`] if the
-    /// server does not serve within 180 s, or etcd within 20 s.
+    /// server does not serve within 180 s, or etcd within 60 s.
     pub fn start() -> Result<Self, ServerError> {
         Self::start_with(&[])
     }

@@ -16,6 +16,7 @@ mod error;
 mod etcd;
 mod kubernetes;
 mod names;
+mod pauses;
 mod pgbouncer;
 mod port;
 mod postgres;
@@ -34,6 +35,7 @@ pub use kubernetes::{
     KubeWebhook,
 };
 pub use names::SilentNames;
+pub use pauses::undisturbed;
 pub use pgbouncer::PgBouncer;
 pub use postgres::{PostgresServer, PostgresSession};
 pub use proxy::{Flow, Proxy};

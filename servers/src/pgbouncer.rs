@@ -33,7 +33,7 @@ impl PgBouncer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] if it does not
-    /// answer within 20 s.
+    /// answer within 60 s.
     pub fn start(server: &PostgresServer, sessions: u32) -> Result<Self, ServerError> {
         Self::start_with(server, sessions, None)
     }

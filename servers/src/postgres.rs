@@ -27,8 +27,8 @@ const FOLDERS: &str = "/usr/lib/postgresql";
 /// The superuser.
 const USER: &str = "postgres";
 /// Bounds for a loaded machine.
-const STOPS_WITHIN: Duration = Duration::from_secs(20);
-const RELOADS_WITHIN: Duration = Duration::from_secs(10);
+const STOPS_WITHIN: Duration = Duration::from_secs(60);
+const RELOADS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A PostgreSQL server on a loopback port, with a cluster of its own, stopped and removed on drop.
 ///
@@ -58,7 +58,7 @@ impl PostgresServer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if PostgreSQL is not installed, [`ServerError::NotReady`] if it
-    /// does not answer within 20 s.
+    /// does not answer within 60 s.
     pub fn start_with(settings: &[&str]) -> Result<Self, ServerError> {
         Self::start_by(None, settings)
     }
@@ -81,7 +81,7 @@ impl PostgresServer {
     /// Copies this server as a hot standby, which follows it until it is [promoted](Self::promote).
     ///
     /// # Errors
-    /// If the copy fails, or the standby does not answer within 20 s.
+    /// If the copy fails, or the standby does not answer within 60 s.
     pub fn replica(&self, settings: &[&str]) -> Result<Self, ServerError> {
         let mut replica = Self::stopped(self.clock.clone(), settings)?;
         let port = self.port.to_string();
@@ -167,10 +167,10 @@ impl PostgresServer {
     /// in the kernel.
     ///
     /// # Errors
-    /// If they can't be signalled, or one is still running after 10 s.
+    /// If they can't be signalled, or one is still running after 60 s.
     pub fn pause(&self) -> Result<(), ServerError> {
         let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(10) {
+        while began.elapsed() < STOPS_WITHIN {
             signal(&self.family(), Signal::STOP)?;
             // A signal takes effect later than it is sent: the first process may just be starting
             // another one, which does not get it.

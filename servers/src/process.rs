@@ -16,7 +16,7 @@ use crate::error::doing;
 use crate::port;
 
 /// Generous, because continuous integration starts servers on loaded machines.
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 /// Lines of a log that an error shows. Some servers write hundreds while they start.
 const SHOWN: usize = 40;
@@ -119,7 +119,7 @@ impl Process {
     /// Spawns the process, which shall serve that port, and waits until it is `ready`.
     ///
     /// # Errors
-    /// [`ServerError::NotReady`] if it ends before that, or takes longer than 20 s.
+    /// [`ServerError::NotReady`] if it ends before that, or takes longer than 60 s.
     pub(crate) fn launch(
         &mut self,
         port: u16,

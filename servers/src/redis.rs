@@ -50,7 +50,7 @@ impl RedisServer {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if Redis is not installed, [`ServerError::NotReady`] if it does not
-    /// answer within 20 s.
+    /// answer within 60 s.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
         Self::start_by(None, args)
     }

@@ -100,7 +100,7 @@ fn sentinels_replace_a_primary_that_dies() {
     assert_eq!(watched.primary().unwrap(), Some(0));
     assert_eq!(watched.server(0).command(&["SET", "a", "b"]).unwrap(), status("OK"));
     // Not WAIT: it knows of what its own connection has written.
-    let arrives_by = Instant::now() + Duration::from_secs(30);
+    let arrives_by = Instant::now() + Duration::from_secs(60);
     while watched.server(1).command(&["GET", "a"]).unwrap() != bulk("b") {
         assert!(Instant::now() < arrives_by, "the replica follows");
         std::thread::sleep(Duration::from_millis(5));

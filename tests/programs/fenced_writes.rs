@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tenure_servers::{PostgresServer, RedisServer, Reply};
+use tenure_servers::{PostgresServer, RedisServer, Reply, undisturbed};
 
 use super::program::{Program, SOON, example};
 
@@ -17,28 +17,34 @@ fn start(postgres: &PostgresServer, redis: &RedisServer) -> Program {
 
 #[test]
 fn writers_of_an_old_leader_are_refused() {
-    let (postgres, redis) = (PostgresServer::start().unwrap(), RedisServer::start().unwrap());
-    let first = start(&postgres, &redis);
-    let before = first.number("Redis: taken over, token ");
-    // The table comes with the first row, and the leader must not be stopped before that.
-    soon(|| postgres.sql("SELECT count(*) > 0 FROM numbers").is_ok_and(|any| any == "t"));
-    let second = start(&postgres, &redis);
-    second.says("another candidate has the lease");
-    first.signal(Signal::STOP);
-    let after = second.number("Redis: taken over, token ");
-    assert!(after > before);
-    first.signal(Signal::CONT);
-    let refused = format!("holds token {after}, which is above this tenure's token {before}");
-    for _ in 0..2 {
-        let line = first.says("the fence ");
-        assert!(line.contains(&refused), "{line}");
-    }
-    let written = Reply::BulkString(after.to_string().into_bytes());
-    soon(|| redis.command(&["GET", "{fenced-writes}:writer"]).unwrap() == written);
-    soon(|| postgres.sql("SELECT count(DISTINCT token) FROM numbers").unwrap() == "2");
-    let backwards = "SELECT count(*) FROM (SELECT token < lag(token) OVER (ORDER BY number) AS \
+    undisturbed(|| {
+        let (postgres, redis) = (PostgresServer::start().unwrap(), RedisServer::start().unwrap());
+        let first = start(&postgres, &redis);
+        let before = first.number("Redis: taken over, token ");
+        // The table comes with the first row, and the leader must not be stopped before that.
+        soon(|| postgres.sql("SELECT count(*) > 0 FROM numbers").is_ok_and(|any| any == "t"));
+        let second = start(&postgres, &redis);
+        second.says("another candidate has the lease");
+        first.signal(Signal::STOP);
+        let after = second.number("Redis: taken over, token ");
+        assert!(after > before);
+        first.signal(Signal::CONT);
+        let refused = format!("holds token {after}, which is above this tenure's token {before}");
+        for _ in 0..2 {
+            let line = first.says("the fence ");
+            assert!(line.contains(&refused), "{line}");
+        }
+        let written = Reply::BulkString(after.to_string().into_bytes());
+        soon(|| redis.command(&["GET", "{fenced-writes}:writer"]).unwrap() == written);
+        soon(|| postgres.sql("SELECT count(DISTINCT token) FROM numbers").unwrap() == "2");
+        let backwards = "SELECT count(*) FROM (SELECT token < lag(token) OVER (ORDER BY number) AS \
                      older FROM numbers) AS numbers WHERE older";
-    assert_eq!(postgres.sql(backwards).unwrap(), "0", "no older tenure wrote after a newer one");
+        assert_eq!(
+            postgres.sql(backwards).unwrap(),
+            "0",
+            "no older tenure wrote after a newer one"
+        );
+    });
 }
 
 /// Waits until that is so: a leader has to take over before it writes.

@@ -1,6 +1,6 @@
 //! Messages reach the process that leads, also after it has changed.
 
-use tenure_servers::RedisServer;
+use tenure_servers::{RedisServer, undisturbed};
 
 use super::program::{Program, example};
 
@@ -10,14 +10,16 @@ fn start(server: &RedisServer, name: &str) -> Program {
 
 #[test]
 fn greetings_follow_the_leader() {
-    let server = RedisServer::start().unwrap();
-    let mut first = start(&server, "first");
-    let before = first.number("I lead, under token ");
-    let second = start(&server, "second");
-    first.says("greeting: from second");
-    assert!(first.terminate().success());
-    assert!(second.number("I lead, under token ") > before);
-    let third = start(&server, "third");
-    third.says("another candidate has the lease");
-    second.says("greeting: from third");
+    undisturbed(|| {
+        let server = RedisServer::start().unwrap();
+        let mut first = start(&server, "first");
+        let before = first.number("I lead, under token ");
+        let second = start(&server, "second");
+        first.says("greeting: from second");
+        assert!(first.terminate().success());
+        assert!(second.number("I lead, under token ") > before);
+        let third = start(&server, "third");
+        third.says("another candidate has the lease");
+        second.says("greeting: from third");
+    });
 }

@@ -1,7 +1,7 @@
 //! The README's program as a process, with its store cut off.
 
 use tenure::Config;
-use tenure_servers::{Flow, Proxy, RedisServer, Reply};
+use tenure_servers::{Flow, Proxy, RedisServer, Reply, undisturbed};
 
 use super::program::{Program, example};
 
@@ -23,8 +23,12 @@ fn the_readme_program_explains_refusals() {
     assert!(stray.contains("/ is written %2F") && !stray.contains("StrayAt"), "{stray}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_readme_program_leads_again_after_an_outage() {
+#[test]
+fn the_readme_program_leads_again_after_an_outage() {
+    undisturbed(|| tokio::runtime::Runtime::new().unwrap().block_on(leads_again_after_an_outage()));
+}
+
+async fn leads_again_after_an_outage() {
     let server = RedisServer::start().unwrap();
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
     let url = format!("redis://127.0.0.1:{}", proxy.port());

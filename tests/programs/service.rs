@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use tenure_servers::RedisServer;
+use tenure_servers::{RedisServer, undisturbed};
 
 use super::program::{Program, SOON, example};
 
@@ -44,31 +44,33 @@ fn ok(body: &str) -> (String, String) {
 
 #[test]
 fn it_names_the_leader_and_hands_over() {
-    let server = RedisServer::start().unwrap();
-    let (mut first, address) = start(&server);
-    let before = first.number("the leader's job, under token ");
-    assert_eq!(get(&address, "/healthz"), ok("ok"));
-    assert_eq!(get(&address, "/leader"), ok(&address));
+    undisturbed(|| {
+        let server = RedisServer::start().unwrap();
+        let (mut first, address) = start(&server);
+        let before = first.number("the leader's job, under token ");
+        assert_eq!(get(&address, "/healthz"), ok("ok"));
+        assert_eq!(get(&address, "/leader"), ok(&address));
 
-    let (second, other) = start(&server);
-    assert_ne!(address, other);
-    second.says("another candidate has the lease");
-    assert_eq!(get(&other, "/leader"), ok(&address));
-    let (_, accepted) = ask(&address, "POST", "/orders");
-    assert_eq!(accepted, format!("accepted under token {before}"));
-    let leads = |address| {
-        get(address, "/metrics").1.contains("\ntenure_leading{key_class=\"service\"} 1\n")
-    };
-    assert!(leads(&address) && !leads(&other), "{}", get(&address, "/metrics").1);
-    let (refused, _) = ask(&other, "POST", "/orders");
-    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
-    assert!(refused.contains(&format!("tenure-leader: {address}")), "{refused}");
-    assert!(refused.contains("retry-after: "), "{refused}");
-    assert!(first.terminate().success());
-    let after = second.number("the leader's job, under token ");
-    assert!(after > before, "{after} after {before}");
-    assert_eq!(get(&other, "/leader"), ok(&other));
-    assert!(TcpStream::connect(&address).is_err(), "the first one has ended");
+        let (second, other) = start(&server);
+        assert_ne!(address, other);
+        second.says("another candidate has the lease");
+        assert_eq!(get(&other, "/leader"), ok(&address));
+        let (_, accepted) = ask(&address, "POST", "/orders");
+        assert_eq!(accepted, format!("accepted under token {before}"));
+        let leads = |address| {
+            get(address, "/metrics").1.contains("\ntenure_leading{key_class=\"service\"} 1\n")
+        };
+        assert!(leads(&address) && !leads(&other), "{}", get(&address, "/metrics").1);
+        let (refused, _) = ask(&other, "POST", "/orders");
+        assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+        assert!(refused.contains(&format!("tenure-leader: {address}")), "{refused}");
+        assert!(refused.contains("retry-after: "), "{refused}");
+        assert!(first.terminate().success());
+        let after = second.number("the leader's job, under token ");
+        assert!(after > before, "{after} after {before}");
+        assert_eq!(get(&other, "/leader"), ok(&other));
+        assert!(TcpStream::connect(&address).is_err(), "the first one has ended");
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tenure_servers::undisturbed;
 
 use super::exclusion::{Election, TTL};
 use super::hosts::{Group, Host, Place, example, lives, parent, send, wait_until};
@@ -93,7 +94,7 @@ fn pause(
         if newest.token == leader.token {
             return newest;
         }
-    } else if !election.journal.is_led_after(leader.token, TTL * 5) {
+    } else if !election.journal.is_led_after(leader.token, election.ttl + TTL * 4) {
         // A process that was paused in the middle of a write keeps the file of SQLite locked.
         // Progress is demanded once that is over.
         pauses(false);
@@ -103,42 +104,51 @@ fn pause(
 
 /// The first command of an election of two hosts. The guard needs several turns to find and kill
 /// what has detached itself, and the machine may be busy: so the stop margin, a tenth of the TTL,
-/// is 400 ms.
+/// is 800 ms.
 fn led(kind: &[&str]) -> (Election, Vec<Host>, Line) {
-    let mut election = Election::in_a_file();
-    election.ttl = TTL * 2;
+    let election = Election::in_a_file().brief();
     let hosts = vec![election.host(kind), election.host(kind)];
     let leader = election.journal.next_after(0);
     (election, hosts, leader)
 }
 
+/// These processes of the leader are paused for good. A pause of the whole machine may outlast the
+/// stop margin.
+fn costs_the_lead(kind: &[&str], paused: u8) {
+    undisturbed(|| {
+        let (election, _hosts, leader) = led(kind);
+        if kind.contains(&"detach") {
+            election.journal.begun("detached", leader.token);
+        }
+        strike(&election, &leader, &Victims::of(&leader).chosen(paused), Fate::Paused);
+        election.journal.assert_excluded(2);
+    });
+}
+
 /// Only the timer of the kernel is left.
 #[test]
 fn a_paused_guard_and_supervisor_are_no_leaders() {
-    let (election, _hosts, leader) = led(&["ignore-term"]);
-    strike(&election, &leader, &Victims::of(&leader).chosen(SUPERVISOR | GUARD), Fate::Paused);
-    election.journal.assert_excluded(2);
+    costs_the_lead(&["ignore-term"], SUPERVISOR | GUARD);
 }
 
 /// Only the parent's death signal is left.
 #[test]
 fn a_command_dies_with_its_guard() {
-    let (election, _hosts, leader) = led(&[]);
-    let victims = Victims::of(&leader);
-    send(victims.supervisor, Signal::SIGSTOP);
-    send(victims.guard, Signal::SIGKILL);
-    wait_until("the end of the command", || !lives(victims.command));
-    strike(&election, &leader, &[victims.supervisor], Fate::Paused);
-    election.journal.assert_excluded(2);
+    undisturbed(|| {
+        let (election, _hosts, leader) = led(&[]);
+        let victims = Victims::of(&leader);
+        send(victims.supervisor, Signal::SIGSTOP);
+        send(victims.guard, Signal::SIGKILL);
+        wait_until("the end of the command", || !lives(victims.command));
+        strike(&election, &leader, &[victims.supervisor], Fate::Paused);
+        election.journal.assert_excluded(2);
+    });
 }
 
 /// Only the guard's own deadline is left.
 #[test]
 fn a_paused_supervisor_is_no_leader() {
-    let (election, _hosts, leader) = led(&["ignore-term", "fork", "detach"]);
-    election.journal.begun("detached", leader.token);
-    strike(&election, &leader, &Victims::of(&leader).chosen(SUPERVISOR), Fate::Paused);
-    election.journal.assert_excluded(2);
+    costs_the_lead(&["ignore-term", "fork", "detach"], SUPERVISOR);
 }
 
 /// The guard need not wait for a deadline that is far away.
@@ -207,24 +217,14 @@ fn pkill_leaves_nothing_of_the_command() {
 /// The kernel's timer ends the guard, and the reaper what it leaves.
 #[test]
 fn forks_of_a_paused_guard_and_supervisor_end() {
-    let mut election = Election::in_a_file();
-    // The reaper has a twentieth of it.
-    election.ttl = TTL * 3;
-    let kind = ["ignore-term", "fork", "detach"];
-    let _hosts = [election.host(&kind), election.host(&kind)];
-    let leader = election.journal.next_after(0);
-    election.journal.begun("detached", leader.token);
-    strike(&election, &leader, &Victims::of(&leader).chosen(SUPERVISOR | GUARD), Fate::Paused);
-    election.journal.assert_excluded(2);
+    // The reaper has a twentieth of the TTL.
+    costs_the_lead(&["ignore-term", "fork", "detach"], SUPERVISOR | GUARD);
 }
 
 /// It hears of no renewal, so the kernel kills it, and the supervisor what it leaves.
 #[test]
 fn a_paused_guard_is_no_leader() {
-    let (election, _hosts, leader) = led(&["ignore-term", "fork", "detach"]);
-    election.journal.begun("detached", leader.token);
-    strike(&election, &leader, &Victims::of(&leader).chosen(GUARD), Fate::Paused);
-    election.journal.assert_excluded(2);
+    costs_the_lead(&["ignore-term", "fork", "detach"], GUARD);
 }
 
 /// The renewals go on: a command that is paused keeps its lead, as one that is slow does.

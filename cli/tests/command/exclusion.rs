@@ -48,6 +48,11 @@ impl Election {
         Self { ttl: Duration::from_secs(15), renew_interval, ..self }
     }
 
+    /// The same, with the next leader within seconds.
+    pub(crate) fn brief(self) -> Self {
+        Self { ttl: Duration::from_secs(8), ..self.steady() }
+    }
+
     /// `tenure`, with the store that is meant.
     pub(crate) fn tenure(&self) -> Command {
         let mut command = self.place.tenure();
@@ -92,18 +97,18 @@ fn hand_over_by_sigterm(election: &Election) {
 
 #[test]
 fn a_file_hands_over_by_sigterm() {
-    hand_over_by_sigterm(&Election::in_a_file());
+    hand_over_by_sigterm(&Election::in_a_file().steady());
 }
 
 #[test]
 fn redis_hands_over_by_sigterm() {
-    hand_over_by_sigterm(&Election::at_redis());
+    hand_over_by_sigterm(&Election::at_redis().steady());
 }
 
 /// The lease is given back only when nothing of the command is left, however long that takes.
 #[test]
 fn redis_waits_for_a_slow_end() {
-    let election = Election::at_redis();
+    let election = Election::at_redis().steady();
     let start = || {
         let kind = ["ignore-term", "fork", "detach"];
         Host::start(&mut election.command(&["--stop-grace", "500ms"], &kind))
@@ -174,7 +179,7 @@ fn redis_that_is_cut_off_ends_the_command() {
 
     let server = RedisServer::start().unwrap();
     let address = ([127, 0, 0, 1], server.port()).into();
-    let election = Election::at(server.url(), server);
+    let election = Election::at(server.url(), server).brief();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let proxy = runtime.block_on(Proxy::start(address)).unwrap();
     let url = format!("redis://127.0.0.1:{}", proxy.port());

@@ -63,14 +63,14 @@ fn a_lease_that_has_run_out_is_nobodys() {
     let log = place.file("log");
     let short = |script: &str| {
         let mut host = host(&place, script);
-        host.env("TENURE_TTL", "3s");
+        host.env("TENURE_TTL", "6s").env("TENURE_RENEW_INTERVAL", "500ms");
         host
     };
     let mut first = Host::start(short(NIGHTLY).stderr(File::create(&log).unwrap()));
     holds(&log);
     first.signal(Signal::SIGTERM);
     assert_eq!(first.ends(), Some(7));
-    thread::sleep(Duration::from_secs(4));
+    thread::sleep(Duration::from_secs(7));
     let next = [(); 2].map(|()| {
         Host::start(&mut short("exec tenure run job --try --hold 10s -- sh -c 'echo ran >> runs'"))
     });

@@ -1,7 +1,7 @@
 //! A client that speaks HTTP by hand, so that it can also speak it badly, and sidecars to ask.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -96,8 +96,13 @@ impl Reply {
 pub(crate) fn rest(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     let mut bytes = [0; 4096];
-    while let Ok(read @ 1..) = stream.read(&mut bytes) {
-        said.extend_from_slice(&bytes[..read]);
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(read @ 1..) => said.extend_from_slice(&bytes[..read]),
+            // After a pause of the machine, since the stream has a time limit.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            _ => break,
+        }
     }
     String::from_utf8(said).unwrap()
 }

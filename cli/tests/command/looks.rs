@@ -102,7 +102,7 @@ fn status_watches_changes() {
 
 #[test]
 fn handover_names_the_next_leader() {
-    let election = Election::in_a_file();
+    let election = Election::in_a_file().steady();
     let place = &election.place;
     assert_eq!(place.status(&["handover", "job"]), 1, "no candidate leads");
     let start = |name| Host::start(&mut election.command(&["--name", name], &[]));

@@ -22,14 +22,14 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
         let output = command.env("TENURE_TTL", "1s").args(run).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (status, said) = leads("2s");
+    let (status, said) = leads("6s");
     assert_eq!(status, 69, "{said}");
 
     let printed = place.output(&["migrate", "--store", &owner, "--grant", "app"]);
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains("CREATE TABLE IF NOT EXISTS \"tenure\".\"leases\""), "{printed}");
     assert!(printed.contains("TO \"app\""), "{printed}");
-    assert_eq!(leads("2s").0, 69, "that alone has changed nothing");
+    assert_eq!(leads("6s").0, 69, "that alone has changed nothing");
 
     let apply = ["migrate", "--store", &owner, "--grant", "app", "--apply"];
     // It may be run again.

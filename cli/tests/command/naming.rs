@@ -6,7 +6,8 @@ use std::process::Output;
 use super::hosts::Place;
 
 fn session(place: &Place, script: &str) -> Output {
-    place.shell(script).env("TENURE_TTL", "5s").output().unwrap()
+    let mut shell = place.shell(script);
+    shell.env("TENURE_TTL", "5s").env("TENURE_RENEW_INTERVAL", "500ms").output().unwrap()
 }
 
 /// Its output, its complaints, and its status.

@@ -36,7 +36,7 @@ const WHILE_LEADING: &[(&str, i32, &str)] = &[
     ("tenure status nightly", 0, "nightly: web-1 leads since "),
     ("tenure status nightly other --json", 1, "{\"key\":\"other\",\"leader\":null}"),
     ("tenure status nightly --wait-for leader --timeout 1m", 0, "web-1 leads"),
-    ("timeout 5 tenure status nightly --watch", 124, "nightly: web-1 leads since "),
+    ("timeout 10 tenure status nightly --watch", 124, "nightly: web-1 leads since "),
     ("tenure status --all", 1, "nightly: web-1 leads since "),
     ("tenure handover nightly --to web-2", 0, ""),
     ("tenure run nightly --try --hold 5m -- ./job", 75, "web-2 leads"),
@@ -100,7 +100,7 @@ fn every_command_of_the_page_works_with_redis() {
     let page = fs::read_to_string(root.join("docs/command.md")).unwrap();
     let listed = BEFORE.iter().chain(WHILE_LEADING);
     // What does not end by itself is ended.
-    let listed = listed.map(|(command, ..)| command.trim_start_matches("timeout 5 ").to_owned());
+    let listed = listed.map(|(command, ..)| command.trim_start_matches("timeout 10 ").to_owned());
     assert_eq!(commands(&page), listed.chain([SIDECAR.to_owned()]).collect());
 
     let (place, redis) = (sandbox(), RedisServer::start().unwrap());
@@ -135,7 +135,8 @@ fn the_sidecar_of_the_page_answers_as_shown() {
     let url = ASKS.strip_prefix("curl http://").unwrap().trim_end_matches('/');
     assert!(page.contains(ASKS) && help.contains(&format!("[default: {url}]")), "{help}");
     let mut command = place.tenure();
-    command.args(SIDECAR.split(' ').skip(1)).env("TENURE_TTL", "6s");
+    command.args(SIDECAR.split(' ').skip(1));
+    command.env("TENURE_TTL", "6s").env("TENURE_RENEW_INTERVAL", "500ms");
     let sidecar = Sidecar::start(&place, "log", &mut command);
     wait_until("the lead", || sidecar.leads());
     let shown = page.lines().find(|line| line.starts_with("{\"key\":")).unwrap();

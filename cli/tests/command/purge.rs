@@ -22,7 +22,8 @@ fn records_of_ended_leases_are_deleted() {
     let (place, redis) = (Place::new(), RedisServer::start().unwrap());
     let leads = |key: &str| {
         let mut command = place.tenure();
-        command.env("TENURE_STORE", redis.url()).env("TENURE_TTL", "1s");
+        command.env("TENURE_STORE", redis.url());
+        command.env("TENURE_TTL", "6s").env("TENURE_RENEW_INTERVAL", "500ms");
         let host = Host::start(command.args(["run", key, "--", "sleep", "600"]));
         wait_until("a leader", || place.status(&["status", key, "--store", &redis.url()]) == 0);
         host
@@ -42,7 +43,7 @@ fn records_of_ended_leases_are_deleted() {
         age(&redis, key);
     }
     assert_eq!(purged(&["--older-than", "30d"]), "1 records deleted\n");
-    assert_eq!(purged(&["--older-than", "1h", "--watch", "5s"]), "1 records deleted\n");
+    assert_eq!(purged(&["--older-than", "1h", "--watch", "10s"]), "1 records deleted\n");
     assert_eq!(place.status(&["status", "held", "--store", &redis.url()]), 0);
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use tenure_servers::undisturbed;
 
 use super::hosts::{Host, Place, wait_until};
 use super::http::{Reply, Sidecar, rest};
@@ -85,6 +86,10 @@ fn a_reader_that_sends_nothing_is_closed() {
 /// Each has a connection, and none of them can keep others out, or cost the lead.
 #[test]
 fn many_silent_readers_keep_nobody_out() {
+    undisturbed(silent_readers_keep_nobody_out);
+}
+
+fn silent_readers_keep_nobody_out() {
     let place = Place::new();
     let sidecar = sidecar(&place);
     let token = sidecar.standing()["token"].clone();

@@ -119,7 +119,7 @@ fn the_command_has_its_election_and_no_secrets() {
     let place = Place::new();
     let mut command = place.tenure();
     command.env("TENURE_STORE", format!("sqlite://{}", place.file("own.db").display()));
-    command.env("TENURE_TTL", "2s").env("TENURE_METADATA", "hunter2").env("OTHER", "kept");
+    command.env("TENURE_TTL", "8s").env("TENURE_METADATA", "hunter2").env("OTHER", "kept");
     // The environment of the guard, which the command's parent is, has none either.
     let script = "env; tr '\\0' '\\n' < /proc/$PPID/environ | sed 's/^/guard /'";
     command.args(["run", "job", "--name", "host-a", "--", "sh", "-c", script]);

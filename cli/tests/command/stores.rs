@@ -22,8 +22,8 @@ fn is_recent(since: &str) -> bool {
     ago < Duration::from_secs(600)
 }
 
-fn a_day(election: &Election) {
-    day(election, true);
+fn a_day(election: Election) {
+    day(&election.steady(), true);
 }
 
 fn day(election: &Election, tells_since: bool) {
@@ -61,29 +61,26 @@ fn day(election: &Election, tells_since: bool) {
 
 #[test]
 fn a_day_with_a_file() {
-    a_day(&Election::in_a_file());
+    a_day(Election::in_a_file());
 }
 
 #[test]
 fn a_day_with_redis() {
-    a_day(&Election::at_redis());
+    a_day(Election::at_redis());
 }
 
 #[test]
 fn a_day_with_postgres() {
     let server = PostgresServer::start().unwrap();
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port());
-    a_day(&Election::at(url, server));
+    a_day(Election::at(url, server));
 }
 
 #[test]
 fn a_day_with_etcd() {
     let server = EtcdServer::start().unwrap();
     let url = format!("etcd://127.0.0.1:{}?election_timeout_ms=200", server.port());
-    // Its granularity takes 1.4 s of each lease.
-    let mut election = Election::at(url, server);
-    election.ttl = Duration::from_secs(4);
-    day(&election, false);
+    day(&Election::at(url, server).steady(), false);
 }
 
 #[test]
@@ -91,5 +88,5 @@ fn a_day_with_kubernetes() {
     let server = KubeApiServer::start().unwrap();
     let kubeconfig = server.kubeconfig(server.admin_token()).unwrap();
     let url = format!("kubernetes:///default?unshared=yes&kubeconfig={}", kubeconfig.display());
-    a_day(&Election::at(url, server));
+    a_day(Election::at(url, server));
 }

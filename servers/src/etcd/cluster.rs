@@ -53,7 +53,7 @@ impl EtcdCluster {
     /// they are one cluster.
     ///
     /// # Errors
-    /// If one ends, or is not healthy within 20 s.
+    /// If one ends, or is not healthy within 60 s.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
         self.members.iter_mut().try_for_each(|member| member.launch(listens))?;
@@ -107,7 +107,7 @@ impl EtcdCluster {
     /// it knows of one.
     ///
     /// # Errors
-    /// If it does not answer, or knows of no leader for 20 s.
+    /// If it does not answer, or knows of no leader for 60 s.
     pub fn leader(&self, asked: usize) -> Result<usize, ServerError> {
         let mut found = None;
         within_the_bound(self.members[asked].port(), || {
@@ -121,7 +121,7 @@ impl EtcdCluster {
     /// Makes that member the leader, and waits until it says so itself.
     ///
     /// # Errors
-    /// If the members do not do that within 20 s.
+    /// If the members do not do that within 60 s.
     pub fn move_leader(&self, to: usize) -> Result<(), ServerError> {
         let target = self.id(to)?;
         let request = format!("{{\"targetID\":\"{target}\"}}");
@@ -157,7 +157,7 @@ impl EtcdServer {
     /// Starts a killed member again with its data, and does not wait until it has found the others.
     ///
     /// # Errors
-    /// If it ends, or does not listen within 20 s.
+    /// If it ends, or does not listen within 60 s.
     pub fn rejoin(&mut self) -> Result<(), ServerError> {
         self.kill()?;
         self.launch(listens)
@@ -166,7 +166,7 @@ impl EtcdServer {
     /// Waits until the member has found a majority.
     ///
     /// # Errors
-    /// If it ends, or has not within 20 s.
+    /// If it ends, or has not within 60 s.
     pub fn is_healthy_soon(&mut self) -> Result<(), ServerError> {
         let (port, ports) = (self.port(), self.ports);
         let mut healthy = false;

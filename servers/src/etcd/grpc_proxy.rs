@@ -20,7 +20,7 @@ impl EtcdGrpcProxy {
     ///
     /// # Errors
     /// [`ServerError::Missing`] if etcd is not installed, [`ServerError::NotReady`] if it does not
-    /// listen within 20 s.
+    /// listen within 60 s.
     pub fn start(server: &EtcdServer) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
         let port = process.port()?;

@@ -40,7 +40,7 @@ impl EtcdServer {
     /// the revisions of that time, which writes after it use a second time.
     ///
     /// # Errors
-    /// As for [`snapshot`](Self::snapshot), and if the member does not serve within 20 s.
+    /// As for [`snapshot`](Self::snapshot), and if the member does not serve within 60 s.
     pub fn restore(&mut self, snapshot: &EtcdSnapshot) -> Result<(), ServerError> {
         let url = self.peer_url();
         let mut restore = etcdctl()?;

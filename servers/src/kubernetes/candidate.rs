@@ -13,9 +13,9 @@ use crate::ServerError;
 use crate::error::doing;
 use crate::process::Process;
 
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(60);
 /// To give a lease back takes it one request.
-const STOPS_WITHIN: Duration = Duration::from_secs(20);
+const STOPS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process that takes part in an election by client-go's `leaderelection`, with a `LeaseLock`. It
 /// asks for the lead again when it has lost it. It is killed on drop.
@@ -120,7 +120,7 @@ impl ClientGoCandidate {
     /// resumed before. Stopping twice is harmless.
     ///
     /// # Errors
-    /// If it did not end within 20 s. It was killed then.
+    /// If it did not end within 60 s. It was killed then.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         if self.process.pid().is_none() {
             return Ok(());

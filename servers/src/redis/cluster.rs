@@ -144,7 +144,7 @@ impl RedisCluster {
     /// number.
     ///
     /// # Errors
-    /// If that does not happen within 30 s.
+    /// If that does not happen within 60 s.
     pub fn replaced(&self, key: &str, number: usize) -> Result<usize, ServerError> {
         let asked = (0..self.primaries).rev().find(|asked| *asked != number).unwrap_or_default();
         let mut found = number;
@@ -158,7 +158,7 @@ impl RedisCluster {
     /// Waits until that node says that every slot has a primary which can be reached.
     ///
     /// # Errors
-    /// If that does not happen within 30 s.
+    /// If that does not happen within 60 s.
     pub fn is_whole(&self, number: usize) -> Result<(), ServerError> {
         Self::says(&self.nodes[number], "cluster_state:ok")
     }

@@ -13,6 +13,8 @@ use super::Reply;
 use crate::ServerError;
 use crate::error::doing;
 
+const READING: &str = "reading a reply of redis-server";
+
 /// Sends `args` and waits for one reply; each read waits at most `patience`.
 pub(super) fn send(port: u16, args: &[&str], patience: Duration) -> Result<Reply, ServerError> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
@@ -26,12 +28,13 @@ pub(super) fn send(port: u16, args: &[&str], patience: Duration) -> Result<Reply
             return Ok(reply);
         }
         let mut chunk = [0; 4096];
-        let length = stream.read(&mut chunk).map_err(doing("reading a reply of redis-server"))?;
-        if length == 0 {
-            return Err(doing("reading a reply of redis-server")(
-                io::ErrorKind::UnexpectedEof.into(),
-            ));
-        }
+        let length = match stream.read(&mut chunk) {
+            Ok(0) => return Err(doing(READING)(io::ErrorKind::UnexpectedEof.into())),
+            Ok(length) => length,
+            // After a pause of the machine, since the stream has a time limit.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(doing(READING)(error)),
+        };
         received.extend_from_slice(&chunk[..length]);
     }
 }

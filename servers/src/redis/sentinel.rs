@@ -9,7 +9,7 @@ use crate::ServerError;
 use crate::error::doing;
 use crate::process::Process;
 
-const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// The options of replicas, so that they follow at once.
@@ -122,7 +122,7 @@ impl RedisSentinels {
     /// Waits until another server than that is the primary; its number.
     ///
     /// # Errors
-    /// If that does not happen within 30 s.
+    /// If that does not happen within 60 s.
     pub fn replaced(&self, number: usize) -> Result<usize, ServerError> {
         let mut found = None;
         settles(self.servers[number].port(), "it is not replaced", || {
@@ -158,7 +158,7 @@ impl RedisServer {
     /// Waits until this replica has caught up with its primary.
     ///
     /// # Errors
-    /// If it has not within 30 s.
+    /// If it has not within 60 s.
     pub fn follows(&self) -> Result<(), ServerError> {
         settles(self.port(), "it does not follow", || {
             let info = self.command(&["INFO", "replication"])?;

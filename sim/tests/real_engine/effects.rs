@@ -1,6 +1,7 @@
 //! Each fault of real servers has an effect, which the engine sees.
 
 use serde_json::Value;
+use tenure_servers::undisturbed;
 
 use super::replayed;
 
@@ -62,6 +63,11 @@ const LOST: &str = "Healed { kind: StoreLoss";
 /// process and the server tell.
 #[test]
 fn faults_strike_whom_they_are_meant_for() {
+    // What is told after an order is told in time, but for a pause of the machine.
+    undisturbed(faults_strike_the_chosen);
+}
+
+fn faults_strike_the_chosen() {
     let node = || serde_json::json!({ "node": 0 });
     let faults = serde_json::json!([
         { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "partition": node() } },

@@ -12,7 +12,7 @@ use tenure::store::Memory;
 use tenure::{Candidate, Elections, Event};
 use tokio::runtime::Builder;
 
-use super::support::{quick, soon};
+use super::support::{soon, steady};
 
 /// Far above the time of any case.
 const AT_MOST: Duration = Duration::from_secs(40);
@@ -43,7 +43,7 @@ fn another_election_goes_on<F: Future<Output = ()> + Send + 'static>(
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let elections = Elections::new(Memory::new());
-        let start = |key| elections.candidate(key).config(quick()).start().unwrap();
+        let start = |key| elections.candidate(key).config(steady()).start().unwrap();
         let (other, own) = (start("other"), start("own"));
         let mut events = other.events();
         soon(async { tokio::join!(other.elected(), own.elected()) }).await.0.unwrap();

@@ -1,21 +1,23 @@
 //! Callbacks: the application's code, which must not delay or disturb elections.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
+use futures_util::StreamExt;
 use tenure::store::Memory;
-use tenure::{Candidate, Config, Elections};
+use tenure::{Candidate, Elections, Event};
 use tokio::sync::mpsc;
 
-use super::support::{Remote, quick, soon, start};
+use super::support::{Remote, soon, start, steady};
 
-/// Longer than the TTL of all elections here.
-const LONG: Duration = Duration::from_millis(4_500);
-
-fn short() -> Config {
-    let often = Config::builder(Duration::from_secs(4)).renew_interval(Duration::from_millis(400));
-    often.build().unwrap()
+/// Waits until its lease was renewed several times from now on.
+async fn renews(candidate: &Candidate) {
+    let mut events = candidate.events();
+    let mut renewals = 0;
+    while renewals < 3 {
+        let event = soon(events.next()).await.unwrap();
+        renewals += u32::from(matches!(event, Event::Renewed(_)));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
@@ -24,18 +26,20 @@ async fn blocking_callbacks_cost_no_other_lead() {
     // Nobody is elected before the callbacks are registered.
     store.cut();
     let elections = Elections::new(store.clone());
-    let candidate = |key| elections.candidate(key).config(short());
-    let (blocks, steady) =
-        (candidate("blocks").start().unwrap(), candidate("steady").start().unwrap());
-    let (ended, mut ends) = mpsc::unbounded_channel();
-    let report = |what| {
-        let ended = ended.clone();
+    let candidate = |key| elections.candidate(key).config(steady()).start().unwrap();
+    let (blocks, other) = (candidate("blocks"), candidate("other"));
+    let (begins, mut begun) = mpsc::unbounded_channel();
+    let (go_on, waits) = std::sync::mpsc::channel();
+    let waits = Arc::new(Mutex::new(waits));
+    let block = |what| {
+        let (begins, waits) = (begins.clone(), Arc::clone(&waits));
         move || {
-            std::thread::sleep(LONG);
-            let _ = ended.send(what);
+            let _ = begins.send(what);
+            // Until the test lets it go on.
+            let _ = waits.lock().unwrap().recv();
         }
     };
-    let (elected, over, failed) = (report("elected"), report("stepped down"), report("failed"));
+    let (elected, over, failed) = (block("elected"), block("stepped down"), block("failed"));
     blocks.on_elected(move |_| {
         elected();
         async {}
@@ -45,17 +49,24 @@ async fn blocking_callbacks_cost_no_other_lead() {
         async {}
     });
     store.heal();
-    let tenure = soon(steady.elected()).await.unwrap();
-    soon(blocks.elected()).await.unwrap();
-    assert_eq!(soon(ends.recv()).await, Some("elected"));
-    // The resignation waits for the callback that blocks, and may end at its bound.
-    let _ = soon(blocks.resign()).await;
-    assert_eq!(soon(ends.recv()).await, Some("stepped down"));
+    let tenure = soon(other.elected()).await.unwrap();
+    assert_eq!(soon(begun.recv()).await, Some("elected"));
+    renews(&other).await;
+    go_on.send(()).unwrap();
+    // The resignation waits for the callback that blocks.
+    let resigns = blocks.clone();
+    let resigning = tokio::spawn(async move { resigns.resign().await });
+    assert_eq!(soon(begun.recv()).await, Some("stepped down"));
+    renews(&other).await;
+    go_on.send(()).unwrap();
+    soon(resigning).await.unwrap().unwrap();
     assert!(tenure.is_current(), "renewed through both");
     blocks.on_store_error(move |_| failed());
     store.cut();
     // It may have been elected once more before the cut.
-    while soon(ends.recv()).await != Some("failed") {}
+    while soon(begun.recv()).await != Some("failed") {
+        go_on.send(()).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -136,7 +147,7 @@ impl Drop for Owner {
 async fn metadata_is_dropped_by_its_builder() {
     let dropped = Arc::new(AtomicU32::new(0));
     let metadata = bytes::Bytes::from_owner(Owner(Arc::clone(&dropped), b"10.0.0.7:8080"));
-    let builder = Candidate::builder(Memory::new(), "job").metadata(metadata).config(quick());
+    let builder = Candidate::builder(Memory::new(), "job").metadata(metadata).config(steady());
     let candidate = builder.start().unwrap();
     assert_eq!(dropped.load(Ordering::SeqCst), 1, "before the driver gets a turn");
     soon(candidate.elected()).await.unwrap();

@@ -10,7 +10,7 @@ use tenure::store::{Key, Memory, Profile, Reply, Request, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
 use super::moved_clock::{Clock, Reading};
-use super::support::{Remote, quick, soon};
+use super::support::{Remote, steady, soon};
 
 /// A leader with a clock of its own, at a store whose leases end by the host's clock.
 struct Leading {
@@ -24,7 +24,7 @@ impl Leading {
     async fn new() -> Self {
         let (clock, store) = (Clock::new(), Remote::default());
         let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
-        let candidate = elections.candidate("job").config(quick()).start().unwrap();
+        let candidate = elections.candidate("job").config(steady()).start().unwrap();
         let tenure = soon(candidate.elected()).await.unwrap();
         Self { clock, store, candidate, tenure }
     }
@@ -33,7 +33,7 @@ impl Leading {
     async fn renewal_under_way(&self) {
         self.store.cut();
         let asked = self.store.asked();
-        self.clock.advance(quick().renew_interval());
+        self.clock.advance(steady().renew_interval());
         soon(async {
             while self.store.asked() == asked {
                 tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ async fn a_reply_after_a_pause_precedes_its_timeout() {
     let leading = Leading::new().await;
     let events = leading.candidate.events();
     leading.renewal_under_way().await;
-    leading.pause(quick().request_timeout() * 2);
+    leading.pause(steady().request_timeout() * 2);
     assert!(leading.tenure.is_current(), "the pause is shorter than the claim");
     let event = next_of_tenure(events).await;
     assert!(matches!(event, Event::Renewed(_)), "{event:?}");
@@ -148,25 +148,25 @@ async fn a_tenure_found_over_is_not_renewed() {
 /// A candidate's watch of a dead leader's lease until it leads, if `meanwhile` happens after a
 /// while.
 async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
-    let step = quick().ttl() / 40;
+    let step = steady().ttl() / 40;
     let (clock, memory) = (Clock::new(), Memory::new());
     let (holder, number) = (HolderId::from_bits(7), RequestId::new(1).unwrap());
-    let first = Acquire::new(holder, number, quick().ttl(), NameId::from_bits(7));
-    let dead = Acquire { quarantine: quick().quarantine(), ..first };
+    let first = Acquire::new(holder, number, steady().ttl(), NameId::from_bits(7));
+    let dead = Acquire { quarantine: steady().quarantine(), ..first };
     let key = Key::new("job").unwrap();
     let asks = Request::Acquire { asks: dead, profile: Profile::new("dead", "").unwrap() };
     assert!(matches!(memory.call(&key, asks).await, Ok(Reply::Granted { .. })));
     let elections = Elections::with_runtime(memory, Arc::new(clock.clone()));
-    let candidate = elections.candidate("job").config(quick()).start().unwrap();
+    let candidate = elections.candidate("job").config(steady()).start().unwrap();
     let began = clock.now();
     let mut meanwhile = Some(meanwhile);
     while !candidate.is_leader() {
-        assert!(clock.now().since(began) < quick().ttl() * 4, "nobody takes the lease");
+        assert!(clock.now().since(began) < steady().ttl() * 4, "nobody takes the lease");
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
         clock.advance(step);
-        if clock.now().since(began) >= quick().ttl() / 2
+        if clock.now().since(began) >= steady().ttl() / 2
             && let Some(meanwhile) = meanwhile.take()
         {
             meanwhile(&clock);
@@ -177,7 +177,7 @@ async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
 
 #[tokio::test]
 async fn a_watch_begins_anew_after_a_suspend() {
-    let (ttl, second) = (quick().ttl(), Duration::from_secs(1));
+    let (ttl, second) = (steady().ttl(), Duration::from_secs(1));
     let paused = watches_for(|clock| clock.advance(second)).await;
     assert!((ttl..ttl + ttl / 4).contains(&paused), "{paused:?}");
     let suspended = watches_for(|clock| clock.suspend(second)).await;
@@ -188,7 +188,7 @@ async fn a_watch_begins_anew_after_a_suspend() {
 /// readings, it is.
 #[tokio::test]
 async fn a_suspend_between_two_readings_is_not_watched() {
-    let (ttl, time) = (quick().ttl(), Duration::from_secs(1));
+    let (ttl, time) = (steady().ttl(), Duration::from_secs(1));
     let began = Clock::new().now();
     for (of, most) in [(Reading::Clock, 100), (Reading::Suspended, 8)] {
         let mut met = 0;

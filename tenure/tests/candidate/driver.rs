@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections};
 
-use super::support::{Remote, quick, soon};
+use super::support::{Remote, long, soon, steady};
 
 #[tokio::test]
 async fn replies_that_wait_come_before_timeouts() {
@@ -32,8 +32,7 @@ async fn replies_that_wait_come_before_timeouts() {
 #[tokio::test]
 async fn a_driver_may_move_to_another_task() {
     // No timer of it is due within the bound.
-    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
-    let builder = Candidate::builder(Memory::new(), "job").config(config);
+    let builder = Candidate::builder(Memory::new(), "job").config(long());
     let (candidate, driver) = builder.build().unwrap();
     let here = select(Box::pin(driver.run()), Box::pin(candidate.elected()));
     let Either::Right((elected, driver)) = soon(here).await else { panic!("the driver has ended") };
@@ -47,17 +46,17 @@ async fn a_driver_may_move_to_another_task() {
 async fn a_waiting_stop_comes_before_deadlines() {
     let store = Remote::default();
     let led = Elections::new(store.clone());
-    let leaders = ["one", "other"].map(|key| led.candidate(key).config(quick()).start().unwrap());
+    let leaders = ["one", "other"].map(|key| led.candidate(key).config(steady()).start().unwrap());
     for leader in &leaders {
         soon(leader.elected()).await.unwrap();
     }
     let elections = Elections::new(store.clone());
-    let (one, driver) = elections.candidate("one").config(quick()).build().unwrap();
-    let other = elections.candidate("other").config(quick()).start().unwrap();
+    let (one, driver) = elections.candidate("one").config(steady()).build().unwrap();
+    let other = elections.candidate("other").config(steady()).start().unwrap();
     let mut driver = Box::pin(driver.run());
     assert!(driver.as_mut().now_or_never().is_none(), "both wait");
-    // Both would ask again by now.
-    tokio::time::sleep(quick().ttl() + Duration::from_millis(500)).await;
+    // The leaders have renewed their leases: both would look again by now.
+    tokio::time::sleep(steady().renew_interval() * 4).await;
     drop((one, other));
     let asked = store.asked();
     assert!(driver.as_mut().now_or_never().is_none());

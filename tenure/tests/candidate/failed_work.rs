@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
-use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Stopped, Tenure};
+use tenure::{Candidate, Elections, Event, Role, StepDownReason, Stopped, Tenure};
 
 use super::moved_clock::Clock;
-use super::support::{quick, soon, start};
+use super::support::{long, soon, start, steady};
 
 const HOLD_OFF: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_nanos(1);
@@ -26,14 +26,14 @@ async fn reason(events: &mut (impl futures_util::Stream<Item = Event> + Unpin)) 
 }
 
 fn without_hold_off(store: &Memory) -> Candidate {
-    let builder = Candidate::builder(store.clone(), "job").config(quick());
+    let builder = Candidate::builder(store.clone(), "job").config(steady());
     builder.hold_off(Duration::ZERO).start().unwrap()
 }
 
 #[tokio::test]
 async fn failed_work_hands_over_and_runs_again() {
     let (clock, store) = (Clock::new(), Memory::new());
-    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let config = long();
     let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
     let builder = elections.candidate("job").config(config).hold_off(HOLD_OFF);
     let candidate = builder.start().unwrap();
@@ -75,9 +75,8 @@ async fn failed_work_hands_over_and_runs_again() {
 #[tokio::test]
 async fn a_tenure_is_tried_once() {
     // Of a lease that lasts however slow the machine is.
-    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
     let (candidate, driver) =
-        Candidate::builder(Memory::new(), "job").config(config).build().unwrap();
+        Candidate::builder(Memory::new(), "job").config(long()).build().unwrap();
     let begun = AtomicU32::new(0);
     let work = async |_| {
         begun.fetch_add(1, SeqCst);

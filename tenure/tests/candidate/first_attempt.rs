@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Event, FirstAttempt, Stopped};
 
-use super::support::{Remote, quick, soon, start};
+use super::support::{Remote, soon, start, steady};
 
 #[tokio::test]
 async fn the_first_attempt_leads_or_follows() {
@@ -28,7 +28,7 @@ async fn the_first_attempt_leads_or_follows() {
 async fn an_unreachable_store_is_an_outcome() {
     let store = Remote::default();
     store.cut();
-    let candidate = Candidate::builder(store.clone(), "job").config(quick()).start().unwrap();
+    let candidate = Candidate::builder(store.clone(), "job").config(steady()).start().unwrap();
     assert!(candidate.first_attempt().now_or_never().is_none(), "nothing is known yet");
     let attempt = soon(candidate.first_attempt()).await.unwrap();
     let FirstAttempt::Unreachable(error) = attempt else { panic!("{attempt:?}") };
@@ -46,7 +46,7 @@ async fn contradictory_settings_are_an_event() {
     let long = Config::builder(ttl).build().unwrap();
     let first = Candidate::builder(store.clone(), "job").config(long).start().unwrap();
     soon(first.elected()).await.unwrap();
-    let (second, driver) = Candidate::builder(store, "job").config(quick()).build().unwrap();
+    let (second, driver) = Candidate::builder(store, "job").config(steady()).build().unwrap();
     let mut events = second.events();
     tokio::spawn(driver.run());
     let contradicts = async {

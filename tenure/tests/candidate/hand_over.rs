@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use tenure::store::{Memory, Profile};
 use tenure::{Candidate, Config, Event, HandOverError, StepDownReason, Tenure, Token};
 
-use super::support::{Remote, quick, soon, start, steady};
+use super::support::{Remote, brief, quick, soon, start, steady};
 
 /// The one that leads, and others that wait.
 async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
@@ -20,12 +20,6 @@ async fn led(store: &Memory, others: &[&str]) -> (Candidate, Vec<Candidate>) {
 fn join(remote: &Remote, name: &str, config: Config) -> Candidate {
     let candidate = Candidate::builder(remote.clone(), "job").name(name).config(config);
     candidate.start().unwrap()
-}
-
-/// For tests that wait for a TTL.
-fn waited_for() -> Config {
-    let config = Config::builder(Duration::from_secs(6));
-    config.renew_interval(Duration::from_millis(300)).build().unwrap()
 }
 
 async fn token_of(candidate: &Candidate) -> Token {
@@ -109,7 +103,7 @@ async fn dropped_work_changes_nothing_of_a_handover() {
 
 /// Nobody loses the lead for that name, which no other candidate has, and no wish is left behind.
 async fn nobody_asks(name: &str) {
-    let (store, config) = (Memory::new(), waited_for());
+    let (store, config) = (Memory::new(), brief());
     let start = |name: &str| {
         Candidate::builder(store.clone(), "job").name(name).config(config).start().unwrap()
     };
@@ -162,9 +156,9 @@ async fn a_store_that_is_cut_off_notes_no_wish() {
 #[tokio::test]
 async fn a_release_that_is_not_confirmed_is_no_handover() {
     let remote = Remote::default();
-    let one = join(&remote, "one", waited_for());
+    let one = join(&remote, "one", brief());
     soon(one.elected()).await.unwrap();
-    let _two = join(&remote, "two", waited_for());
+    let _two = join(&remote, "two", brief());
     let last = one.run_if_leader(async |tenure| {
         tenure.ended().await;
         remote.cut();
@@ -178,8 +172,10 @@ async fn a_release_that_is_not_confirmed_is_no_handover() {
 #[tokio::test]
 async fn an_outage_during_a_wish_is_no_handover() {
     let remote = Remote::default();
-    // The claim ends long before the wish does.
-    let config = waited_for().to_builder().stop_margin(Duration::from_secs(2)).build().unwrap();
+    // The claim ends long before the wish does, and outlasts a pause of the machine.
+    let config = brief().to_builder().ttl(Duration::from_secs(10));
+    let config = config.request_timeout(Duration::from_millis(300));
+    let config = config.stop_margin(Duration::from_secs(5)).build().unwrap();
     let one = join(&remote, "one", config);
     let first = soon(one.elected()).await.unwrap();
     let handing = tokio::spawn({
@@ -208,7 +204,7 @@ async fn a_resignation_during_a_wish_is_no_handover() {
     let store = Memory::new();
     let (one, _) = led(&store, &[]).await;
     let (handing, resigning) = tokio::join!(one.hand_over(Some("two")), async {
-        tokio::time::sleep(quick().ttl() / 10).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
         one.resign().await
     });
     resigning.unwrap();
@@ -245,7 +241,8 @@ async fn a_hundred_that_are_meant_make_one_leader() {
 async fn a_dropped_handover_may_happen_all_the_same() {
     let store = Memory::new();
     let (one, _) = led(&store, &[]).await;
-    assert!(tokio::time::timeout(quick().ttl() / 4, one.hand_over(None)).await.is_err());
+    let dropped = tokio::time::timeout(Duration::from_millis(500), one.hand_over(None));
+    assert!(dropped.await.is_err());
     assert!(one.is_leader());
     let two = start(&store, "two");
     soon(two.elected()).await.unwrap();

@@ -9,14 +9,9 @@ use tenure::{Candidate, Config, Elections, FirstAttempt, HandOverError, StoreHea
 use tokio::time;
 
 use super::stuck::Paused;
-use super::support::{Remote, quick, soon, steady};
+use super::support::{Remote, long, quick, soon, steady};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-/// Longer than any test: a successor within the test's bound shows a release.
-fn long() -> Config {
-    Config::builder(Duration::from_secs(60)).build().unwrap()
-}
 
 fn start(store: &Memory, name: &str, config: Config) -> Candidate {
     Candidate::builder(store.clone(), "job").name(name).config(config).start().unwrap()
@@ -101,7 +96,7 @@ async fn a_held_lead_is_not_handed_over() {
 #[tokio::test]
 async fn a_long_hold_refuses_a_handover() {
     let store = Memory::new();
-    let (candidate, tenure) = leads(&store, quick()).await;
+    let (candidate, tenure) = leads(&store, steady()).await;
     drop(tenure.hold(HOUR));
     let error = soon(candidate.hand_over(None)).await.unwrap_err();
     assert!(matches!(error, HandOverError::Held { remaining } if remaining <= HOUR), "{error}");
@@ -147,13 +142,13 @@ async fn an_outage_gives_no_held_lease_back() {
 #[tokio::test(start_paused = true)]
 async fn a_hold_outlasts_an_outage_that_its_lease_outlasts() {
     let (remote, candidate, tenure, other) = leads_remotely().await;
-    let (hold, begun) = (Duration::from_secs(60), time::Instant::now());
-    let held = tenure.hold(hold);
+    let (slot, begun) = (Duration::from_secs(60), time::Instant::now());
+    let held = tenure.hold(slot);
     remote.cut();
     time::sleep(Duration::from_secs(10)).await;
     remote.heal();
     time::timeout(HOUR, held).await.unwrap();
-    assert!(begun.elapsed() >= hold && tenure.is_current());
+    assert!(begun.elapsed() >= slot && tenure.is_current());
     soon(candidate.stop()).await.unwrap();
     let other = other.candidate("job").config(steady()).start().unwrap();
     let found = soon(other.first_attempt()).await.unwrap();

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use tenure::store::Memory;
 use tenure::{Candidate, Config, Elections, Event, StartError, StepDownReason, StopError, Stopped};
 
-use super::support::{quick, soon, start};
+use super::support::{soon, start, steady};
 
 #[tokio::test]
 async fn one_leads_and_hands_over() {
@@ -32,7 +32,7 @@ async fn one_leads_and_hands_over() {
 async fn a_resigned_leader_returns_after_its_hold_off() {
     let store = Memory::new();
     let only = Candidate::builder(store, "job")
-        .config(quick())
+        .config(steady())
         .hold_off(Duration::from_millis(50))
         .start()
         .unwrap();
@@ -46,7 +46,8 @@ async fn a_resigned_leader_returns_after_its_hold_off() {
 #[tokio::test]
 async fn work_ends_before_the_lease_is_released() {
     let store = Memory::new();
-    let first = start(&store, "first");
+    let config = steady().to_builder().drain_bound(Duration::from_secs(5)).build().unwrap();
+    let first = Candidate::builder(store.clone(), "job").config(config).start().unwrap();
     let ended = Arc::new(AtomicBool::new(false));
     let work = {
         let (first, ended) = (first.clone(), Arc::clone(&ended));
@@ -157,7 +158,7 @@ async fn dropping_the_last_handle_hands_over() {
 async fn elections_share_a_driver_and_are_independent() {
     let elections = Elections::new(Memory::new());
     let all: Vec<_> = (0..50)
-        .map(|i| elections.candidate(format!("shard:{i}")).config(quick()).start().unwrap())
+        .map(|i| elections.candidate(format!("shard:{i}")).config(steady()).start().unwrap())
         .collect();
     for candidate in &all {
         soon(candidate.elected()).await.unwrap();
@@ -188,7 +189,7 @@ async fn errors_name_the_limits() {
 #[tokio::test]
 async fn a_caller_may_run_the_driver() {
     let (candidate, driver) =
-        Candidate::builder(Memory::new(), "job").config(quick()).build().unwrap();
+        Candidate::builder(Memory::new(), "job").config(steady()).build().unwrap();
     let driving = tokio::spawn(driver.run());
     soon(candidate.elected()).await.unwrap();
     driving.abort();

@@ -11,7 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::store::{Memory, StoreErrorKind};
 use tenure::{Candidate, Config, Elections, FirstAttempt, StartError, StopError, Stopped};
 
-use super::support::{quick, soon, start};
+use super::support::{long, soon, start, steady};
 
 struct Unpark(Thread);
 
@@ -38,9 +38,8 @@ fn all_handles_work_outside_of_a_runtime() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.enable_all().worker_threads(1).build().unwrap();
     // No lead is lost on a slow machine.
-    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
     let candidate = runtime.block_on(async {
-        let builder = Candidate::builder(Memory::new(), "job").config(config);
+        let builder = Candidate::builder(Memory::new(), "job").config(long());
         builder.hold_off(Duration::from_millis(10)).start().unwrap()
     });
     block_on(async {
@@ -129,11 +128,11 @@ async fn a_resignation_after_a_stop_is_done() {
 #[tokio::test]
 async fn a_refused_candidate_costs_no_driver() {
     let elections = Elections::new(Memory::new());
-    let refused = elections.candidate("").config(quick()).build();
+    let refused = elections.candidate("").config(steady()).build();
     assert!(matches!(refused.map(drop), Err(StartError::Limit(_))));
     let refused = elections.candidate("job").name("x".repeat(1_000)).build();
     assert!(matches!(refused.map(drop), Err(StartError::Limit(_))));
-    let (candidate, driver) = elections.candidate("job").config(quick()).build().unwrap();
+    let (candidate, driver) = elections.candidate("job").config(steady()).build().unwrap();
     tokio::spawn(driver.run());
     soon(candidate.elected()).await.unwrap();
     // Nor one that starts.

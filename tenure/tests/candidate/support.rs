@@ -9,10 +9,23 @@ use tenure::{Candidate, Config};
 use tokio::sync::Notify;
 
 /// Far above the time of any test: tests assert progress, not speed.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
+/// A lease that a pause of the machine may cost: for a test that waits for its end, or that it does
+/// not disturb.
 pub(crate) fn quick() -> Config {
     Config::builder(Duration::from_secs(2)).build().unwrap()
+}
+
+/// A lease that outlasts a pause of the machine, for a test that waits for its end later.
+pub(crate) fn brief() -> Config {
+    let config = Config::builder(Duration::from_secs(8));
+    config.renew_interval(Duration::from_millis(300)).build().unwrap()
+}
+
+/// Longer than any test: a successor within the test's bound shows a release.
+pub(crate) fn long() -> Config {
+    Config::builder(Duration::from_secs(600)).build().unwrap()
 }
 
 /// A lease that outlasts a pause of the machine, and is renewed often.
@@ -26,7 +39,7 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn start(store: &Memory, name: &str) -> Candidate {
-    Candidate::builder(store.clone(), "job").name(name).config(quick()).start().unwrap()
+    Candidate::builder(store.clone(), "job").name(name).config(steady()).start().unwrap()
 }
 
 /// A store in memory behind a network that can be cut.

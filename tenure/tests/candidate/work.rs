@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
-use tenure::{Candidate, Config, Event, StepDownReason, Stopped, Tenure};
+use tenure::{Candidate, Event, StepDownReason, Stopped, Tenure};
 
-use super::support::{Remote, quick, soon, start, steady};
+use super::support::{Remote, brief, long, soon, start, steady};
 
 async fn until_it_ends(tenure: Tenure) {
     while tenure.is_current() {
@@ -18,7 +18,7 @@ async fn until_it_ends(tenure: Tenure) {
 #[tokio::test]
 async fn work_cut_off_runs_again() {
     let store = Remote::default();
-    let candidate = Candidate::builder(store.clone(), "job").config(quick()).start().unwrap();
+    let candidate = Candidate::builder(store.clone(), "job").config(brief()).start().unwrap();
     let begun = AtomicU32::new(0);
     let work = async |tenure: Tenure| {
         if begun.fetch_add(1, Ordering::SeqCst) == 0 {
@@ -76,7 +76,7 @@ async fn a_closure_is_work_before_its_future() {
 #[tokio::test]
 async fn a_resignation_undoes_no_stop() {
     let candidate = Candidate::builder(Memory::new(), "job").hold_off(Duration::ZERO);
-    let candidate = candidate.config(quick()).start().unwrap();
+    let candidate = candidate.config(steady()).start().unwrap();
     let mut events = candidate.events();
     let work = async |tenure: Tenure| {
         // Both wait for the work.
@@ -117,7 +117,7 @@ async fn stepped_down(
 #[tokio::test]
 async fn dropped_work_resigns_until_work_is_offered() {
     let store = Memory::new();
-    let builder = Candidate::builder(store.clone(), "job").config(quick());
+    let builder = Candidate::builder(store.clone(), "job").config(steady());
     let first = builder.hold_off(Duration::from_millis(10)).start().unwrap();
     let mut events = Box::pin(first.events());
     let tenure = soon(first.elected()).await.unwrap();
@@ -151,7 +151,7 @@ async fn panicked_work_resigns() {
 
 #[tokio::test]
 async fn lead_is_kept_without_work_on_request() {
-    let builder = Candidate::builder(Memory::new(), "job").config(quick());
+    let builder = Candidate::builder(Memory::new(), "job").config(steady());
     let candidate = builder.keep_lead_without_work(true).start().unwrap();
     let tenure = soon(candidate.elected()).await.unwrap();
     drop(Box::pin(candidate.run_while_leader(|_| std::future::pending::<()>())));
@@ -176,8 +176,7 @@ async fn dropped_run_if_leader_keeps_the_lead() {
 async fn run_until_polls_the_work_to_its_end() {
     let store = Memory::new();
     // The test would fail if the stop waited for work that is not polled.
-    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let first = Candidate::builder(store.clone(), "job").config(config).start().unwrap();
+    let first = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
     let tenure = soon(first.elected()).await.unwrap();
     let tidied = AtomicU32::new(0);
     let work = async |tenure: Tenure| {
@@ -189,7 +188,7 @@ async fn run_until_polls_the_work_to_its_end() {
     assert_eq!(soon(first.run_until(shutdown, work)).await, Ok(None));
     assert_eq!(tidied.load(Ordering::SeqCst), 1);
     // With the same settings: other settings would contradict the record.
-    let second = Candidate::builder(store, "job").config(config).start().unwrap();
+    let second = Candidate::builder(store, "job").config(long()).start().unwrap();
     assert!(soon(second.elected()).await.unwrap().token() > tenure.token());
 }
 

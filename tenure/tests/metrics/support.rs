@@ -9,7 +9,7 @@ use tenure::{Candidate, Config, Instant};
 use tokio::sync::Notify;
 
 /// Far above the time of any test: tests assert progress, not speed.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("within the bound")
@@ -27,6 +27,12 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
 
 pub(crate) fn config(ttl_millis: u64) -> Config {
     Config::builder(Duration::from_millis(ttl_millis)).build().unwrap()
+}
+
+/// A lease that outlasts a pause of the machine, for a test that waits for its end later.
+pub(crate) fn brief() -> Config {
+    let config = config(8_000).to_builder();
+    config.renew_interval(Duration::from_millis(300)).build().unwrap()
 }
 
 /// A lease of 30 s, which outlasts a pause of the machine, and is renewed often.

@@ -7,7 +7,7 @@ use tenure::Candidate;
 use tenure::metrics::Metrics;
 
 use super::recorder::Kept;
-use super::support::{Remote, config, soon, start, steady, until};
+use super::support::{Remote, brief, config, soon, start, steady, until};
 
 #[tokio::test]
 async fn gauges_and_counters_exist_from_the_start() {
@@ -47,7 +47,7 @@ async fn gauges_and_counters_exist_from_the_start() {
 async fn failed_work_is_counted() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);
-    let candidate = start(&Remote::default(), "fails", config(2_000));
+    let candidate = start(&Remote::default(), "fails", steady());
     let worker = candidate.clone();
     let work = async |_| Err::<(), _>("on purpose");
     let work = tokio::spawn(async move { worker.try_run_while_leader(work).await });
@@ -80,20 +80,21 @@ async fn a_watch_is_shown_until_its_end() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);
     let store = Remote::default();
-    store.quarantine(Duration::from_secs(3));
-    let candidate = start(&store, "new", config(2_000));
+    store.quarantine(Duration::from_secs(10));
+    let config = brief().to_builder().poll_bound(Duration::from_millis(300)).build().unwrap();
+    let candidate = start(&store, "new", config);
     let left = || kept.value("tenure_watching_seconds", "new").unwrap();
-    until(|| left() > 2.0).await;
+    until(|| left() > 5.0).await;
     // Each look shows less.
-    until(|| left() < 2.5).await;
+    until(|| left() < 9.5).await;
     assert!(left() > 0.0);
     assert!(!candidate.is_leader());
     soon(candidate.elected()).await.unwrap();
     assert!(left().abs() < f64::EPSILON);
 
     // A candidate that leaves the election no longer waits.
-    let other = start(&store, "new:other", config(2_000));
-    until(|| left() > 2.0).await;
+    let other = start(&store, "new:other", config);
+    until(|| left() > 5.0).await;
     soon(other.stop()).await.unwrap();
     assert!(left().abs() < f64::EPSILON);
     soon(candidate.stop()).await.unwrap();
@@ -119,9 +120,9 @@ async fn aliases_count_the_same() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);
     let store = Remote::default();
-    let builder = Candidate::builder(store.clone(), "alias").config(config(2_000));
+    let builder = Candidate::builder(store.clone(), "alias").config(brief());
     let leader = builder.metrics(Metrics::new().leader_names(true)).start().unwrap();
-    let plain = start(&store, "plain", config(2_000));
+    let plain = start(&store, "plain", brief());
     soon(leader.elected()).await.unwrap();
     soon(plain.elected()).await.unwrap();
     let value = |name: &str| kept.value(name, "alias");

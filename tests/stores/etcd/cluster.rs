@@ -107,7 +107,8 @@ async fn one_leads_though_etcd_changes_its_leader() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_leads_though_etcds_leader_is_paused() {
     let mut cluster = cluster();
-    let config = Config::builder(Duration::from_secs(10)).build().unwrap();
+    let config = Config::builder(Duration::from_secs(10)).renew_interval(Duration::from_secs(1));
+    let config = config.build().unwrap();
     let mut three = Three::at(&cluster.ports(), config);
     three.one_leads().await;
     for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! Networks with long round trips, and servers that answer late.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure::Config;
 use tenure::store::etcd::{Etcd, EtcdConfig};
@@ -8,7 +8,7 @@ use tenure::store::{Reply, Request, Store};
 use tenure_servers::{EtcdServer, Flow, Proxy};
 
 use super::support::{
-    RENEWED, Watch, acquire, at, call, granted, job, release, renew, server, soon, start,
+    RENEWED, Watch, acquire, answered, at, call, granted, job, release, renew, server, soon, start,
 };
 
 /// One way of a round trip of 60 ms. From 40 ms on `fast_failover` never led, and `normal` from 250
@@ -40,7 +40,7 @@ async fn the_presets_lead_over_long_round_trips() {
             }
             // A machine that pauses for a second costs the lead; then the next tenure must last.
             tries += 1;
-            assert!(tries < 5, "it renews at round trips of {:?}", one_way * 2);
+            assert!(tries < 10, "it renews at round trips of {:?}", one_way * 2);
             soon(near.stop()).await.unwrap();
             watch.nobody_overlapped();
         };
@@ -57,14 +57,14 @@ async fn the_presets_lead_over_long_round_trips() {
 async fn round_trips(proxy: &Proxy, store: &Etcd, request: Request) -> (Reply, u128) {
     let apart = Duration::from_millis(300);
     proxy.set_requests(Flow::Delay(apart));
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let reply = call(store, request).await.unwrap();
     let took = began.elapsed();
     proxy.set_requests(Flow::Forward);
     (reply, took.as_millis() / apart.as_millis())
 }
 
-/// A slow machine adds to each request; so the quickest of several tries counts.
+/// A slow machine, and one that pauses, adds to requests; so the quickest of several tries counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_take_no_more_round_trips_than_declared() {
     let server = server();
@@ -72,8 +72,12 @@ async fn requests_take_no_more_round_trips_than_declared() {
     let store = at(&[proxy.port()]);
     let mut token = granted(&store, acquire(1, None)).await;
     call(&store, release(1, token)).await.unwrap();
+    let most = u128::from(store.traits().round_trips);
     let mut least = [u128::MAX; 4];
-    for _ in 0..3 {
+    for tries in 0..10 {
+        if tries >= 3 && least.iter().all(|trips| *trips <= most) {
+            break;
+        }
         let (first, anew) = round_trips(&proxy, &store, acquire(2, Some(token))).await;
         // The same once more, as after a reply that was lost: its token stays.
         let (second, again) = round_trips(&proxy, &store, acquire(2, None)).await;
@@ -87,7 +91,6 @@ async fn requests_take_no_more_round_trips_than_declared() {
         let now = [anew, again, renewal, ending];
         least = std::array::from_fn(|which| least[which].min(now[which]));
     }
-    let most = u128::from(store.traits().round_trips);
     assert!(least.iter().all(|trips| *trips <= most), "{least:?}");
 }
 
@@ -102,14 +105,28 @@ async fn a_server_that_answers_keeps_its_connection() {
     proxy.set_requests(Flow::Delay(Duration::from_secs(1)));
     // No new connection can be opened from now on.
     proxy.refuse(true);
-    for _ in 0..3 {
+    let mut undisturbed = 0;
+    for _ in 0..30 {
+        if undisturbed == 3 {
+            break;
+        }
         let late = Duration::from_millis(1_500);
         let key = job();
+        let began = Instant::now();
         // One of its two round trips.
         let given_up = tokio::time::timeout(late, store.call(&key, Request::Observe)).await;
+        if began.elapsed() > late + Duration::from_millis(300) {
+            // A pause of the machine is a silence of the server, which may cost the connection.
+            proxy.refuse(false);
+            assert_eq!(answered(&store, renew(1, token)).await, RENEWED);
+            proxy.refuse(true);
+            continue;
+        }
         assert!(given_up.is_err(), "{given_up:?}");
         assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        undisturbed += 1;
     }
+    assert_eq!(undisturbed, 3, "the machine pauses without end");
     // A silent server loses its connection.
     proxy.set_replies(Flow::BlackHole);
     for _ in 0..2 {
@@ -121,5 +138,5 @@ async fn a_server_that_answers_keeps_its_connection() {
     proxy.cut();
     proxy.set(Flow::Forward);
     proxy.refuse(false);
-    assert_eq!(super::support::answered(&store, renew(1, token)).await, RENEWED);
+    assert_eq!(answered(&store, renew(1, token)).await, RENEWED);
 }

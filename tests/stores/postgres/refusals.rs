@@ -336,7 +336,7 @@ async fn other_servers_at_the_port() {
         let port = port_that_answers(says).await;
         let config = PostgresConfig::new("127.0.0.1", port, "u")
             .credentials(Credentials::new("", Secret::new(PASSWORD)));
-        let store = Postgres::new(config.connect_timeout(Duration::from_millis(500)));
+        let store = Postgres::new(config.connect_timeout(Duration::from_secs(5)));
         let error = soon(store.call(&key, acquire(1, None))).await.unwrap_err();
         let shown = String::from_utf8_lossy(says);
         assert!(kinds.contains(&error.kind()), "{shown:?}: {:?} {error}", error.kind());

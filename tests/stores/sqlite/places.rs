@@ -7,8 +7,8 @@ use tenure::store::sqlite::{Sqlite, SqliteError};
 use tenure::store::{Reply, Request, StoreErrorKind};
 
 use super::support::{
-    Folder, acquire, all_requests, call, config, granted, granted_after_a_watch, is_unwatched,
-    past_tenure, refuses, release, renew, sql, why,
+    Folder, SOON, acquire, all_requests, call, config, granted, granted_after_a_watch,
+    is_unwatched, past_tenure, refuses, release, renew, sql, why,
 };
 
 fn replaced(error: &SqliteError) -> bool {
@@ -109,7 +109,7 @@ async fn a_file_under_another_name_has_another_past() {
         // name, for new ones too.
         while let Err(error) = call(&store, Request::Observe).await {
             assert_eq!(error.kind(), StoreErrorKind::Disconnected, "{error:?}");
-            assert!(began.elapsed() < Duration::from_secs(30), "{error:?}");
+            assert!(began.elapsed() < SOON, "{error:?}");
         }
         token = granted_after_a_watch(&store, acquire(2, Some(token))).await;
         call(&store, release(2, token)).await.unwrap();

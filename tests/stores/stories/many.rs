@@ -81,7 +81,10 @@ async fn many_elections_lead_on_a_slow_network(server: TestServer) {
     let proxy = server.proxy().await;
     proxy.set(Flow::Delay(SLOW));
     let elections = Elections::new(server.store_at(proxy.port()));
-    let config = Config::default();
+    // Renewed as often as by default. The lease outlasts a pause of the machine, and the calls that
+    // pile up behind it.
+    let builder = Config::builder(Duration::from_secs(45));
+    let config = builder.renew_interval(Config::default().renew_interval()).build().unwrap();
     let start = |number| elections.candidate(format!("far-{number}")).config(config).start();
     let candidates: Vec<_> = (0..FAR_AWAY).map(|number| start(number).unwrap()).collect();
     let elected = async |candidate: &Candidate| candidate.elected().await.unwrap().token();

@@ -80,15 +80,18 @@ async fn a_change_survives_cuts_and_pauses(mut server: TestServer) {
 }
 story!(a_change_survives_cuts_and_pauses);
 
-/// A request timeout may allow for no more. A slow machine adds to each request; so the quickest of
-/// several tries counts.
+/// A request timeout may allow for no more. A slow machine, and one that pauses, adds to requests;
+/// so the quickest of several tries counts.
 async fn a_change_takes_no_more_round_trips_than_declared(server: TestServer) {
     let apart = Duration::from_millis(300);
     let proxy = server.proxy().await;
     let store = server.store_at(proxy.port());
     let token = granted(&store, acquire(1, None)).await;
-    let mut least = u128::MAX;
-    for version in 1..=3 {
+    let (mut least, most) = (u128::MAX, u128::from(store.traits().round_trips));
+    for version in 1..=10 {
+        if version > 3 && least <= most {
+            break;
+        }
         let profile = Profile::new("one", format!("{version}")).unwrap();
         let describe = Request::Describe { holder: holder(1), token, version, profile };
         proxy.set_requests(Flow::Delay(apart));
@@ -97,6 +100,6 @@ async fn a_change_takes_no_more_round_trips_than_declared(server: TestServer) {
         least = least.min(began.elapsed().as_millis() / apart.as_millis());
         proxy.set_requests(Flow::Forward);
     }
-    assert!(least <= u128::from(store.traits().round_trips), "{least}");
+    assert!(least <= most, "{least}");
 }
 story!(a_change_takes_no_more_round_trips_than_declared);

@@ -43,14 +43,20 @@ story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres, kubernetes
 
 /// Requests take one round trip: of two, each would be more than the request timeout.
 async fn waits(port: u16, store: impl Fn(u16) -> AnyStore) {
-    let (proxy, config) = (slow_proxy(port, SLOW).await, Config::fast_failover());
+    let proxy = slow_proxy(port, SLOW).await;
+    // The timeout is the preset's, and the lease outlasts a pause of the machine.
+    let config = Config::builder(Duration::from_secs(15))
+        .renew_interval(Duration::from_secs(1))
+        .request_timeout(Config::fast_failover().request_timeout())
+        .build()
+        .unwrap();
     let (one, _) = start(store(proxy.port()), "one", config);
     let first = soon(one.elected()).await.unwrap();
     let (two, mut events) = start(store(proxy.port()), "two", config);
     // Connecting takes longer than a request may.
     learns_of_leader(&mut events).await;
     // It asks again whenever the lease would have ended without the renewals meanwhile.
-    tokio::time::sleep(3 * config.ttl()).await;
+    tokio::time::sleep(config.ttl() * 3 / 2).await;
     assert!(first.is_current() && !two.is_leader());
     soon(one.stop()).await.unwrap();
     assert!(soon(two.elected()).await.unwrap().token() > first.token());
@@ -62,8 +68,9 @@ async fn waits(port: u16, store: impl Fn(u16) -> AnyStore) {
             _ => {}
         }
     }
-    // A busy machine may lose one or two. If they took two round trips, each would be lost.
-    assert!(lost.len() < 3, "requests were lost: {lost:?}");
+    // A machine that is busy, or pauses, may lose a few of more than twenty. If they took two round
+    // trips, each would be lost.
+    assert!(lost.len() < 6, "requests were lost: {lost:?}");
     soon(two.stop()).await.unwrap();
 }
 

@@ -50,9 +50,9 @@ pub(super) struct TestServer {
     connect: Connect,
     /// The number of connections that all elections of one store share.
     pub(super) connections: u64,
-    /// Short leases, for stories that wait for their end.
+    /// Leases for stories that wait for their end.
     pub(super) quick: Config,
-    /// Leases that outlast a few requests on a busy machine, and that are renewed often.
+    /// Longer ones, that outlast a few requests on a busy machine.
     pub(super) steady: Config,
     /// Leases that outlast a restart of the server.
     pub(super) outlasting: Config,
@@ -64,15 +64,21 @@ impl TestServer {
         connect: impl Fn(u16, EmptyStore) -> AnyStore + Send + Sync + 'static,
         connections: u64,
     ) -> Self {
-        let quick = Config::builder(Duration::from_secs(2));
-        let steady = Config::builder(Duration::from_secs(6)).renew_interval(Duration::from_secs(1));
+        // All of them are kept through a pause of the machine.
+        let quick =
+            Config::builder(Duration::from_secs(6)).renew_interval(Duration::from_millis(500));
+        let steady = Config::builder(Duration::from_secs(10))
+            .renew_interval(Duration::from_secs(1))
+            .request_timeout(Duration::from_secs(1));
+        let outlasting =
+            Config::builder(Duration::from_secs(15)).renew_interval(Duration::from_secs(1));
         Self {
             server: Box::new(server),
             connect: Box::new(connect),
             connections,
             quick: quick.build().unwrap(),
             steady: steady.build().unwrap(),
-            outlasting: Config::builder(Duration::from_secs(8)).build().unwrap(),
+            outlasting: outlasting.build().unwrap(),
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) fn etcd() -> TestServer {
             .unwrap()
     };
     let mut server = TestServer::new(etcd::support::server(), connect, 1);
-    (server.quick, server.steady) = (config(4, 250, 800), config(10, 1_000, 1_000));
+    (server.quick, server.steady) = (config(6, 250, 800), config(10, 1_000, 1_000));
     server
 }
 

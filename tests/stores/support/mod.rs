@@ -126,7 +126,7 @@ pub(crate) async fn call(store: &impl Store, request: Request) -> Result<Reply, 
 pub(crate) async fn answered(store: &impl Store, request: Request) -> Reply {
     soon(async {
         loop {
-            let patience = Duration::from_secs(2);
+            let patience = Duration::from_secs(5);
             let job = job();
             let asked = store.call(&job, request.clone());
             if let Ok(Ok(reply)) = tokio::time::timeout(patience, asked).await {

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::Value;
+use tenure_servers::undisturbed;
 
 use super::hosts::Place;
 
@@ -54,6 +55,14 @@ impl Planted {
 
     pub(crate) fn examine(&self) -> Found {
         Found::by(&mut self.command())
+    }
+
+    /// Nothing is wrong with it. A pause of the machine may look like a fault of the store.
+    pub(crate) fn is_healthy(&self) {
+        undisturbed(|| {
+            let found = self.examine();
+            assert!(found.has_only_notes(), "{found:#?}");
+        });
     }
 }
 
