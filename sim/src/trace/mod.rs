@@ -176,6 +176,9 @@ pub struct Mark {
 }
 
 /// A request, as the store saw it.
+// Its tag is a word. The compiler would choose one of 128 bits, in which events and findings then
+// keep their own: each is written in halves and read as a whole, for which processors wait.
+#[repr(isize)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Request`; no token is zero")]
