@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_core::contract::{Moment, Past, Record};
@@ -25,8 +26,10 @@ fn file() -> Option<BufWriter<File>> {
 /// A stamp that no other step of any test has.
 pub(crate) fn fresh() -> Stamp {
     static STAMPS: AtomicU64 = AtomicU64::new(0);
+    // Asking the system each time took a fourteenth of the property tests.
+    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
     let number = STAMPS.fetch_add(1, Ordering::Relaxed);
-    Stamp::from_bits(u128::from(std::process::id()) << 64 | (u128::from(number) + 1))
+    Stamp::from_bits(u128::from(*PROCESS) << 64 | (u128::from(number) + 1))
 }
 
 /// Carries out a request, and writes every `each`th down.
