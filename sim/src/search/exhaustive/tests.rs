@@ -101,18 +101,18 @@ fn equal_fingerprints_have_equal_futures() {
     let mut seen = Seen::default();
     for bounds in every_kind_of_bounds() {
         let election = Election::<Candidate>::new(bounds, bounds.config().unwrap());
+        let with_print = |state: State<Candidate>| (election.fingerprint(&state), state);
         let mut known: HashMap<u64, BTreeSet<u64>> = HashMap::new();
-        let mut waiting = election.initial();
+        let mut waiting: Vec<_> = election.initial().into_iter().map(with_print).collect();
         let (mut compared, mut drawn) = (0_u32, 0_usize);
         while !waiting.is_empty() && known.len() < 100_000 {
             // Any order, which is the same in each run: the first or the last ones alone would be
             // too much alike.
             drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let state = waiting.swap_remove((drawn >> 33) % waiting.len());
+            let (own, state) = waiting.swap_remove((drawn >> 33) % waiting.len());
             let next = next(&election, &state, &mut seen);
-            let futures: BTreeSet<u64> =
-                next.iter().map(|next| election.fingerprint(next)).collect();
-            let own = election.fingerprint(&state);
+            let next: Vec<_> = next.into_iter().map(with_print).collect();
+            let futures: BTreeSet<u64> = next.iter().map(|(print, _)| *print).collect();
             if let Some(others) = known.get(&own) {
                 assert_eq!(&futures, others, "{state:#?}");
                 compared += 1;
