@@ -103,20 +103,19 @@ fn a_soak_has_a_length_and_no_number_of_seeds() {
 #[test]
 fn a_plan_has_one_trace_in_every_process_and_with_any_number_of_threads() {
     for engine in Engine::ALL {
-        let campaign = |jobs| Campaign {
+        let campaign = Campaign {
             engine: *engine,
             seeds: Seeds::range(1, 24),
-            jobs,
+            jobs: 3,
             faults: FAULTS.split(',').map(|name| name.parse::<FaultKind>().unwrap()).collect(),
             properties: None,
             check_determinism: false,
         };
-        let here = campaign(3).run(|| {});
+        let here = campaign.run(|| {});
         assert_eq!((here.runs, here.failed.is_some()), (24, false), "{engine}");
-        assert_eq!(campaign(1).run(|| {}).trace_hash, here.trace_hash, "{engine}");
         let arguments = ["--engine", engine.name(), "--runs", "24", "--faults", FAULTS];
         let there =
-            json(&[&["run", "--jobs", "2", "--check-determinism"], &arguments[..]].concat());
+            json(&[&["run", "--jobs", "1", "--check-determinism"], &arguments[..]].concat());
         assert_eq!(there["trace_hash"], here.trace_hash.to_string(), "{engine}");
     }
 }
