@@ -26,7 +26,7 @@ pub use webhook::KubeWebhook;
 /// It takes 3 s to 8 s by itself.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Each question is a handshake, which takes the processor from a server that starts.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const ASK_EVERY: Duration = Duration::from_millis(150);
 
 const ADMIN: &str = "admin";
 /// Each line: token, name, number, and groups.
