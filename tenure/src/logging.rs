@@ -10,6 +10,7 @@
 //! **What is not**: the same in a program whose panics abort (`panic = "abort"`). A subscriber that
 //! blocks still blocks what reports to it, and so does a recorder.
 
+use std::any::Any;
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -63,15 +64,17 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     if thread::panicking() {
         return None;
     }
-    catch_unwind(AssertUnwindSafe(call))
-        .map_err(|payload| {
-            // Dropping any other could panic too. The panic hook has printed it.
-            if !(payload.is::<String>() || payload.is::<&'static str>()) {
-                mem::forget(payload);
-            }
-            PANICS.fetch_add(1, Ordering::Relaxed);
-        })
-        .ok()
+    catch_unwind(AssertUnwindSafe(call)).map_err(caught).ok()
+}
+
+/// Counts a panic. Apart from its caller, which is compiled for each line of the log.
+#[cold]
+fn caught(payload: Box<dyn Any + Send>) {
+    // Dropping any other could panic too. The panic hook has printed it.
+    if !(payload.is::<String>() || payload.is::<&'static str>()) {
+        mem::forget(payload);
+    }
+    PANICS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Has the panics counted that were caught since they were last counted.
