@@ -116,7 +116,7 @@ impl Elections {
     }
 
     /// The driver, for a caller that runs it itself; `None` if it was taken before.
-    pub(crate) fn driver(&self) -> Option<Driver> {
+    pub(super) fn driver(&self) -> Option<Driver> {
         let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
         driver.inspect(|_| metrics::describe())
     }

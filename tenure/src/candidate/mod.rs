@@ -5,6 +5,8 @@ mod default_name;
 mod elections;
 mod env;
 mod first_attempt;
+#[cfg(test)]
+mod forgets;
 mod hand_over;
 mod messages;
 mod metadata;

@@ -13,9 +13,9 @@ mod hints;
 mod outage;
 mod outside;
 mod purge;
-mod spread;
 #[cfg(test)]
-mod tests;
+mod remembers;
+mod spread;
 mod timers;
 mod turn;
 
@@ -148,7 +148,7 @@ impl Driver {
         self.drive().await;
     }
 
-    async fn drive(&mut self) {
+    pub(crate) async fn drive(&mut self) {
         let mut open = true;
         while open || !self.elections.is_empty() || self.world.has_asks() {
             let outside = &self.outside;

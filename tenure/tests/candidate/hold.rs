@@ -125,11 +125,17 @@ async fn an_outage_gives_no_held_lease_back() {
             }
         })
         .await;
-        match way {
-            "stop" => soon(candidate.stop()).await.unwrap(),
-            _ => soon(candidate.resign()).await.unwrap(),
-        }
-        remote.heal();
+        let ends = async {
+            match way {
+                "stop" => soon(candidate.stop()).await.unwrap(),
+                _ => soon(candidate.resign()).await.unwrap(),
+            }
+        };
+        let heals = async {
+            time::sleep(Duration::from_secs(1)).await;
+            remote.heal();
+        };
+        tokio::join!(ends, heals);
         // Shorter than the watch of a lease.
         time::sleep(Duration::from_secs(5)).await;
         let other = other.candidate("job").config(steady()).start().unwrap();

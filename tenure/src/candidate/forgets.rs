@@ -2,22 +2,12 @@
 
 use std::time::Duration;
 
-use super::Driver;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::Memory;
 use crate::{Candidate, Config, Elections};
 
 const ELECTIONS: usize = 2_000;
 const MOMENT: Duration = Duration::from_secs(1);
-
-impl Driver {
-    /// What all its maps keep.
-    fn remembers(&self) -> [usize; 5] {
-        let under_way = self.world.waiting() + self.world.withdrawals.len();
-        let (hints, outage) = (self.hints.remembers(), self.world.outage.remembers());
-        [self.elections.len(), self.timers.remembers(), hints, outage, under_way]
-    }
-}
 
 /// A process may lead, one after the other, in more elections than it could remember.
 #[tokio::test]
