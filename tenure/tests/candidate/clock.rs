@@ -10,7 +10,7 @@ use tenure::store::{Key, Memory, Profile, Reply, Request, Store};
 use tenure::{Candidate, Elections, Event, HolderId, StepDownReason, Tenure};
 
 use super::moved_clock::{Clock, Reading};
-use super::support::{Remote, steady, soon};
+use super::support::{Remote, soon, steady};
 
 /// A leader with a clock of its own, at a store whose leases end by the host's clock.
 struct Leading {
