@@ -3,7 +3,7 @@
 use super::Driver;
 
 impl Driver {
-    /// What all its maps keep.
+    /// The entries of all its maps.
     pub(crate) fn remembers(&self) -> [usize; 5] {
         let under_way = self.world.waiting() + self.world.withdrawals.len();
         let (hints, outage) = (self.hints.remembers(), self.world.outage.remembers());

@@ -22,7 +22,7 @@ struct Hands {
     /// The part of it in which the machine was suspended.
     suspended: AtomicU64,
     moved: Notify,
-    /// Of the clock, and of how long the machine was suspended.
+    /// Readings of the clock, and of how long the machine was suspended.
     pauses: [Pause; 2],
 }
 
