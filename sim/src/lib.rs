@@ -37,11 +37,6 @@ struct TestingYourCode;
 #[doc = include_str!("../../docs/simulating-your-code.md")]
 struct SimulatingYourCode;
 
-/// Compiles and runs the code in `docs/simulating-your-service.md`.
-#[cfg(all(doctest, feature = "turmoil"))]
-#[doc = include_str!("../../docs/simulating-your-service.md")]
-struct SimulatingYourService;
-
 /// Compiles and runs the code in `docs/testing-your-store.md`.
 #[cfg(all(doctest, feature = "conformance"))]
 #[doc = include_str!("../../docs/testing-your-store.md")]

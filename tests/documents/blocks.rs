@@ -68,6 +68,7 @@ fn sources() -> BTreeMap<String, String> {
     let mut files = Vec::new();
     rust_files(&root().join("tests/documents/shown"), &mut files);
     rust_files(&root().join("integrations"), &mut files);
+    rust_files(&root().join("examples"), &mut files);
     files.push(root().join("tests/stores/postgres/old_lock.rs"));
     for entry in fs::read_dir(root().join("tenure/examples")).unwrap() {
         let path = entry.unwrap().path();

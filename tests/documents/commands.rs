@@ -27,6 +27,8 @@ const BY_HAND: Known = NotRun("it takes minutes to hours, and people read its re
 const OF_THE_READER: Known = NotRun("it is about the reader's own package");
 const OF_THE_COMMAND: Known =
     RunBy("cli/tests/command/page.rs", "fn every_command_of_the_page_works_with_redis");
+const OF_THE_SERVICE: Known =
+    RunBy("examples/service/tests/processes.rs", "fn the_next_leader_ships_what_is_left");
 const OTHER_LANGUAGE: Known = RunBy("cli/tests/command/languages.rs", "docs/other-languages.md");
 const NEXTEST: Known = RunBy("scripts/test", "cargo nextest run \"${tested[@]}\" --profile test ");
 
@@ -36,11 +38,11 @@ const LIST: &[(&str, Known)] = &[
     ("scripts/check", RunBy(".ci/run", "\nscripts/check\n")),
     ("scripts/flaky 5", BY_HAND),
     ("scripts/flaky 20 'test(wakeup)'", BY_HAND),
-    ("scripts/coverage", BY_HAND),
     ("scripts/features", BY_HAND),
     ("scripts/advisories", BY_HAND),
     ("cargo update idna_adapter --precise 1.0.0", OF_THE_READER),
     ("scripts/plots", BY_HAND),
+    ("scripts/mixed", BY_HAND),
     (
         "scripts/semver",
         RunBy(".github/workflows/test.yml", "      - run: scripts/semver \"$BASE\"\n"),
@@ -69,6 +71,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure status nightly --watch", OF_THE_COMMAND),
     ("tenure status --all", OF_THE_COMMAND),
     ("tenure handover nightly --to web-2", OF_THE_COMMAND),
+    ("TENURE_STORE=redis://10.0.0.7:6379 tenure notify nightly orders 'three new'", OF_THE_COMMAND),
     ("tenure sidecar nightly --name web-1", OF_THE_COMMAND),
     ("curl http://127.0.0.1:8406/", OF_THE_COMMAND),
     ("tenure migrate --store postgres://owner@db1/app --grant app", OF_THE_COMMAND),
@@ -125,6 +128,15 @@ const LIST: &[(&str, Known)] = &[
     ("cargo install --locked tenure-sim && tenure-sim", NETWORK),
     ("redis-server", RunBy("tests/programs/leader.rs", "RedisServer::start()")),
     ("cargo run", RunBy("tests/programs/minimal.rs", "example(\"minimal\")")),
+    ("docker run --rm -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres", NETWORK),
+    ("cargo run -p tenure-example-service", OF_THE_SERVICE),
+    ("LISTEN=127.0.0.1:8081 cargo run -p tenure-example-service", OF_THE_SERVICE),
+    ("curl -i -X POST http://127.0.0.1:8080/orders", OF_THE_SERVICE),
+    ("curl http://127.0.0.1:8081/shipped", OF_THE_SERVICE),
+    (
+        "cargo test -p tenure-example-service",
+        RunBy("scripts/check", "nextest run \"${all[@]}\" --profile check"),
+    ),
     ("cargo test", OF_THE_READER),
     ("cargo nextest run --no-capture", OF_THE_READER),
     (

@@ -4,7 +4,6 @@
 //! What can run without a server or a signal runs; the rest is compiled.
 
 mod leading;
-mod service;
 mod simulator;
 mod store_model;
 mod workload;
