@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::doctor::Doctor;
 use crate::handover::Handover;
 use crate::install::{Completions, Manual};
+use crate::message::Notify;
 use crate::migrate::Migrate;
 use crate::purge::Purge;
 use crate::run::Run;
@@ -55,6 +56,14 @@ pub(crate) enum What {
     /// Statuses: 0 another candidate leads, 1 no candidate leads, 64 wrong usage, 69 the store
     /// can't be used, 75 the named candidate has not taken over in time.
     Handover(Handover),
+    /// Send a message to the leader.
+    ///
+    /// To the inbox of a leader that uses the library (Tenure::inbox), at most once, at Redis and
+    /// PostgreSQL. A command of tenure run receives none.
+    ///
+    /// Statuses: 0 sent, 1 no candidate leads, 64 wrong usage or a store without messages, 69 the
+    /// store can't be used.
+    Notify(Notify),
     /// Take part in an election, and say over HTTP whether this host leads.
     ///
     /// For programs in any language beside it. GET / answers with JSON: key, name (this candidate),

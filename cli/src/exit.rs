@@ -18,7 +18,7 @@ pub(crate) const NOT_LEADING: u8 = 75;
 /// The lead was lost, and the command was ended for that.
 pub(crate) const LOST: u8 = 76;
 
-/// `status`: no candidate leads. `handover`: there is nothing to hand over.
+/// `status`, `notify`: no candidate leads. `handover`: there is nothing to hand over.
 pub(crate) const NOBODY: u8 = 1;
 /// `doctor`: something is wrong, and candidates can lead all the same.
 pub(crate) const FINDINGS: u8 = 1;

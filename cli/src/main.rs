@@ -6,7 +6,7 @@
 //! | `guard` | the guard: the command's parent, which kills the command's group in time; the guard's reaper |
 //! | `sidecar` | takes part, and answers over HTTP whether it leads |
 //! | `notify`, `health` | what a service manager is told |
-//! | `status`, `handover`, `purge`, `migrate` | one question, or one wish, at the store |
+//! | `status`, `handover`, `message`, `purge`, `migrate` | one question, or one wish, at the store |
 //! | `doctor` | what is wrong with the store, the way to it, and the settings |
 //! | `install` | completions and manual pages |
 //! | `interrupt` | the end by SIGINT |
@@ -24,6 +24,7 @@ mod handover;
 mod health;
 mod install;
 mod interrupt;
+mod message;
 mod migrate;
 mod notify;
 mod output;
@@ -84,6 +85,7 @@ fn dispatch(what: &What) -> Result<Ended, Failure> {
         What::Doctor(_) => tracing::Level::ERROR,
         What::Status(_)
         | What::Handover(_)
+        | What::Notify(_)
         | What::Purge(_)
         | What::Migrate(_)
         | What::Completions(_)
@@ -98,6 +100,7 @@ fn dispatch(what: &What) -> Result<Ended, Failure> {
             What::Sidecar(options) => return sidecar::sidecar(options).await,
             What::Status(options) => status::status(options).await,
             What::Handover(options) => handover::handover(options).await,
+            What::Notify(options) => message::notify(options).await,
             What::Purge(options) => purge::purge(options).await,
             What::Migrate(options) => migrate::migrate(options).await,
             What::Completions(options) => install::completions(options, Arguments::command()),

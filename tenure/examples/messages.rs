@@ -12,7 +12,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use futures_util::StreamExt;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, NotifyError, Tenure};
 
@@ -33,6 +32,8 @@ async fn main() -> anyhow::Result<()> {
 
 /// The leader's work.
 async fn receive(tenure: Tenure) {
+    use futures_util::StreamExt as _;
+
     let mut inbox = tenure.inbox(); // at once: what was sent before is lost
     println!("I lead, under token {}", tenure.token());
     while let Some(message) = inbox.next().await {

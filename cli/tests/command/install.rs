@@ -6,8 +6,18 @@ use std::process::Command;
 
 use super::hosts::Place;
 
-const COMMANDS: [&str; 9] =
-    ["completions", "doctor", "handover", "man", "migrate", "purge", "run", "sidecar", "status"];
+const COMMANDS: [&str; 10] = [
+    "completions",
+    "doctor",
+    "handover",
+    "man",
+    "migrate",
+    "notify",
+    "purge",
+    "run",
+    "sidecar",
+    "status",
+];
 
 /// The offers for the last word, in a bash that loaded the completions.
 fn offered(words: &[&str]) -> BTreeSet<String> {

@@ -13,6 +13,7 @@ mod install;
 mod journal;
 mod languages;
 mod looks;
+mod messages;
 mod migrate;
 mod naming;
 mod output;

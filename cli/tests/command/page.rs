@@ -23,6 +23,11 @@ const BEFORE: &[(&str, i32, &str)] = &[
     ("tenure run nightly --name web-1 --verbose -- ./job", 0, "elected"),
     ("tenure run nightly -- sh -c './fetch && ./job'", 0, "fetched\njob of nightly"),
     ("tenure run nightly -- sh -c './job; test $? = 0'", 0, "job of nightly"),
+    (
+        "TENURE_STORE=redis://10.0.0.7:6379 tenure notify nightly orders 'three new'",
+        1,
+        "no candidate leads nightly",
+    ),
     ("tenure migrate --store postgres://owner@db1/app --grant app", 0, "TO \"app\""),
     ("tenure purge --older-than 30d --watch 1m", 0, "0 records deleted"),
     ("tenure completions bash > ~/.local/share/bash-completion/completions/tenure", 0, ""),
@@ -154,7 +159,7 @@ fn help_and_page_have_the_same_statuses() {
     let place = Place::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let page = fs::read_to_string(root.join("docs/command.md")).unwrap();
-    let help: String = ["run", "status", "handover", "migrate", "purge", "sidecar"]
+    let help: String = ["run", "status", "handover", "notify", "migrate", "purge", "sidecar"]
         .map(|what| String::from_utf8(place.output(&[what, "--help"]).stdout).unwrap())
         .concat();
     for status in ["64", "69", "71", "75", "76", "126", "127"] {

@@ -17,9 +17,9 @@ use crate::logging::{self, LIFE};
 use crate::metrics::Metrics;
 use crate::runtime::NoRuntime;
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Replaced, Shared};
-use crate::store::{AnyStore, Key, LimitError, Profile, Store};
+use crate::store::{AnyStore, Key, LimitError, Profile, Store, StoreError};
 use crate::trace::{Log, TraceError};
-use crate::{Config, ConfigError, Remedy};
+use crate::{Config, ConfigError, Remedy, StepDownReason, Tenure};
 
 /// Builds a candidate.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ pub struct CandidateBuilder {
     pub(super) config: Config,
     pub(super) hold_off: Option<Duration>,
     keeps_lead_without_work: bool,
+    callbacks: Callbacks,
     log: Option<Log>,
     metrics: Option<Metrics>,
 }
@@ -132,6 +133,7 @@ impl CandidateBuilder {
             config: Config::default(),
             hold_off: None,
             keeps_lead_without_work: false,
+            callbacks: Callbacks::default(),
             log: None,
             metrics: None,
         }
@@ -186,6 +188,34 @@ impl CandidateBuilder {
     /// nevertheless.
     pub fn keep_lead_without_work(mut self, keep: bool) -> Self {
         self.keeps_lead_without_work = keep;
+        self
+    }
+
+    /// Calls back after each election, also the first: [`Candidate::on_elected`] misses one that
+    /// came before its call.
+    pub fn on_elected<F>(self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.callbacks.on_elected(callback);
+        self
+    }
+
+    /// Calls back after each end of a tenure; see [`Candidate::on_stepped_down`].
+    pub fn on_stepped_down<F>(
+        self,
+        callback: impl Fn(Tenure, StepDownReason) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.callbacks.on_stepped_down(callback);
+        self
+    }
+
+    /// Calls back after each request to the store that failed; see [`Candidate::on_store_error`].
+    pub fn on_store_error(self, callback: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
+        self.callbacks.on_store_error(callback);
         self
     }
 
@@ -278,7 +308,7 @@ impl CandidateBuilder {
             replaced: Replaced::default(),
             leads_until: Deadline::never(),
             events: Events::default(),
-            callbacks: Callbacks::default(),
+            callbacks: self.callbacks,
             offers: AtomicUsize::new(0),
             goes_on_under: AtomicU64::new(0),
             standing: Announced::new(elections.runtime().now()),

@@ -5,16 +5,17 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 
 use super::observer::{NewWatch, Observer, Watch};
-use super::{CandidateBuilder, StartError};
+use super::{CandidateBuilder, NotifyError, StartError, messages};
 use crate::Config;
 use crate::driver::Driver;
 use crate::metrics::{self, Metrics};
-use crate::runtime::{Runtime, TokioRuntime};
-use crate::shared::{Chosen, Command, Commands, DriverGone, ElectionId, Settings};
-use crate::store::{AnyStore, Key, Store, StoreError};
+use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
+use crate::shared::{Chosen, Command, Commands, DriverGone, ElectionId, Settings, ask};
+use crate::store::{AnyStore, Key, Message, Store, StoreError};
 use crate::trace::Log;
 
 /// Elections that share one driver and one store: one task, one timer and one connection for all of
@@ -84,6 +85,26 @@ impl Elections {
         Ok(Observer::begin(watch, futures_util::future::pending().boxed()))
     }
 
+    /// Sends a message to the leader of the election `key`, without a candidate in it; see
+    /// [`Candidate::notify_leader`](crate::Candidate::notify_leader). The request timeout is that
+    /// of [`Config::normal`].
+    ///
+    /// # Errors
+    /// See [`NotifyError`]. After [`NotifyError::Store`] the message may have been sent.
+    pub async fn notify_leader(
+        &self,
+        key: impl AsRef<str>,
+        channel: impl AsRef<str>,
+        payload: impl Into<Bytes>,
+    ) -> Result<(), NotifyError> {
+        let (key, message) = (Key::new(key)?, Message::new(channel, payload)?);
+        let request = messages::request(self.store(), message)?;
+        self.spawn()?;
+        let Inner { commands, runtime, .. } = &*self.0;
+        let within = Config::normal().request_timeout();
+        messages::outcome(&ask(commands, runtime, &key, within, request).await?)
+    }
+
     /// The elections of the store that have a record, in the order of their keys; see
     /// [`Store::keys`].
     ///
@@ -122,7 +143,7 @@ impl Elections {
     }
 
     /// Runs the driver in the background, if it does not run yet.
-    pub(super) fn spawn(&self) -> Result<(), StartError> {
+    pub(super) fn spawn(&self) -> Result<(), NoRuntime> {
         let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
         if driver.is_some() {
             self.0.runtime.available()?;

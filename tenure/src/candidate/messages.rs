@@ -3,15 +3,19 @@
 use bytes::Bytes;
 
 use super::{Candidate, is_vacant};
-use crate::store::{LimitError, Message, Reply, Request, Store, StoreError};
+use crate::runtime::NoRuntime;
+use crate::store::{AnyStore, LimitError, Message, Reply, Request, Store, StoreError};
 
 /// A message to the leader that was not sent, or may not have been.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotifyError {
-    /// The channel or the payload is too long or too short. Nothing was sent.
+    /// The key, the channel or the payload is too long or too short. Nothing was sent.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// No async runtime runs here, or one that lacks timers or I/O. Nothing was sent.
+    #[error(transparent)]
+    NoRuntime(#[from] NoRuntime),
     /// The store has no messages: reach the leader in another way, for instance at the address in
     /// its metadata. Nothing was sent.
     #[error("the store {store:?} has no messages")]
@@ -44,18 +48,28 @@ impl Candidate {
         channel: impl AsRef<str>,
         payload: impl Into<Bytes>,
     ) -> Result<(), NotifyError> {
-        let message = Message::new(channel, payload)?;
-        let shared = self.shared();
-        let traits = shared.settings.store.traits();
-        if !traits.messages {
-            return Err(NotifyError::Unsupported { store: traits.name });
-        }
-        match shared.ask(Request::Notify { message }).await? {
-            Reply::Notified { .. } => Ok(()),
-            other => {
-                is_vacant(&other)?;
-                Err(NotifyError::NobodyLeads)
-            }
+        let (shared, message) = (self.shared(), Message::new(channel, payload)?);
+        let request = request(&shared.settings.store, message)?;
+        outcome(&shared.ask(request).await?)
+    }
+}
+
+/// The request that sends a message, if that store has messages.
+pub(super) fn request(store: &AnyStore, message: Message) -> Result<Request, NotifyError> {
+    let traits = store.traits();
+    if traits.messages {
+        Ok(Request::Notify { message })
+    } else {
+        Err(NotifyError::Unsupported { store: traits.name })
+    }
+}
+
+pub(super) fn outcome(reply: &Reply) -> Result<(), NotifyError> {
+    match reply {
+        Reply::Notified { .. } => Ok(()),
+        other => {
+            is_vacant(other)?;
+            Err(NotifyError::NobodyLeads)
         }
     }
 }

@@ -116,8 +116,8 @@ impl Candidate {
 
     /// Calls back after each election from now on, in a task of its own that counts as the leader's
     /// work. Panics are logged and counted. Several callbacks add up, and stay as long as the
-    /// candidate; one that must miss no election belongs to a candidate that was
-    /// [built](CandidateBuilder::build).
+    /// candidate. An election may come before this call: one that must miss none belongs to the
+    /// [builder](CandidateBuilder::on_elected).
     ///
     /// A callback that holds its own candidate keeps it in the election after all other handles are
     /// gone: use the tenure that it receives, or a [`WeakCandidate`].

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure::store::Memory;
-use tenure::{Candidate, Config};
+use tenure::{Candidate, Config, Elections, NotifyError};
 
 use super::support::{Remote, quick, soon, start};
 
@@ -57,4 +57,25 @@ async fn an_inbox_receives_later_messages() {
     soon(candidate.notify_leader("wake", "up")).await.unwrap();
     let message = soon(inbox.next()).await.unwrap();
     assert_eq!((message.channel(), &message.payload()[..]), ("wake", &b"up"[..]));
+}
+
+#[tokio::test]
+async fn a_process_without_a_candidate_notifies_the_leader() {
+    let store = Memory::new();
+    let elections = Elections::new(store.clone());
+    let nobody = soon(elections.notify_leader("job", "wake", "up")).await.unwrap_err();
+    assert!(matches!(nobody, NotifyError::NobodyLeads), "{nobody}");
+    let candidate = start(&store, "only");
+    let mut inbox = soon(candidate.elected()).await.unwrap().inbox();
+    soon(elections.notify_leader("job", "wake", "up")).await.unwrap();
+    let message = soon(inbox.next()).await.unwrap();
+    assert_eq!((message.channel(), &message.payload()[..]), ("wake", &b"up"[..]));
+    let no_key = soon(elections.notify_leader("", "wake", "up")).await.unwrap_err();
+    assert!(matches!(no_key, NotifyError::Limit(_)), "{no_key}");
+}
+
+#[test]
+fn a_message_needs_a_runtime() {
+    let asked = Elections::new(Memory::new()).notify_leader("job", "wake", "up").now_or_never();
+    assert!(matches!(asked, Some(Err(NotifyError::NoRuntime(_)))), "{asked:?}");
 }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
-use tenure::store::Memory;
+use tenure::store::{Memory, StoreErrorKind};
 use tenure::{Candidate, Elections, Event};
 use tokio::sync::mpsc;
 
-use super::support::{Remote, soon, start, steady};
+use super::support::{Remote, quick, soon, start, steady};
 
 /// Waits until its lease was renewed several times from now on.
 async fn renews(candidate: &Candidate) {
@@ -67,6 +67,52 @@ async fn blocking_callbacks_cost_no_other_lead() {
     while soon(begun.recv()).await != Some("failed") {
         go_on.send(()).unwrap();
     }
+}
+
+#[tokio::test]
+async fn callbacks_of_the_builder_miss_no_election() {
+    let (called, mut calls) = mpsc::unbounded_channel();
+    let report = |what| {
+        let called = called.clone();
+        move || {
+            let _ = called.send(what);
+        }
+    };
+    let (first, late, over) = (report("first"), report("late"), report("over"));
+    let builder = Candidate::builder(Memory::new(), "only").config(steady());
+    let builder = builder.on_elected(move |_| {
+        first();
+        async {}
+    });
+    let builder = builder.on_stepped_down(move |_, _| {
+        over();
+        async {}
+    });
+    let candidate = builder.start().unwrap();
+    soon(candidate.elected()).await.unwrap();
+    candidate.on_elected(move |_| {
+        late();
+        async {}
+    });
+    soon(candidate.stop()).await.unwrap();
+    drop((called, candidate));
+    let mut seen = Vec::new();
+    while let Some(what) = soon(calls.recv()).await {
+        seen.push(what);
+    }
+    assert_eq!(seen, ["first", "over"]);
+}
+
+#[tokio::test]
+async fn callbacks_of_the_builder_learn_of_errors() {
+    let (store, (failed, mut failures)) = (Remote::default(), mpsc::unbounded_channel());
+    store.cut();
+    let builder = Candidate::builder(store, "only").config(quick());
+    let builder = builder.on_store_error(move |error| {
+        let _ = failed.send(error.kind());
+    });
+    let _candidate = builder.start().unwrap();
+    assert_eq!(soon(failures.recv()).await, Some(StoreErrorKind::Timeout));
 }
 
 #[tokio::test]
