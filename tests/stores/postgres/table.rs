@@ -97,11 +97,11 @@ async fn people_see_who_leads() {
     store.call(&odd, Request::Acquire { asks, profile }).await.unwrap();
     let row = "SELECT election, leader, metadata, token, \
          renewed BETWEEN now() - interval '1 minute' AND clock_timestamp(), \
-         ttl = interval '30 seconds' \
+         ttl = interval '30 seconds', since BETWEEN now() - interval '1 minute' AND renewed \
          FROM tenure.leases_leaders ORDER BY election";
     let seen = server.sql(row).unwrap();
     let (job, odd) = seen.split_once('\n').unwrap();
-    assert_eq!(job, format!("job|worker-1|host-1|{token}|t|t"));
+    assert_eq!(job, format!("job|worker-1|host-1|{token}|t|t|t"));
     assert!(odd.starts_with("odd\\000\\303\\244|wörker|\\377\\000|"), "{odd}");
     call(&store, release(1, token)).await.unwrap();
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases_leaders").unwrap(), "1");

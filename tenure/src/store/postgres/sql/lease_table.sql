@@ -402,7 +402,8 @@ $body$;
 
 REVOKE ALL ON FUNCTION tenure.leases_notify_json(text, text, json) FROM PUBLIC;
 
--- For people: the elections whose leases were not given back, and when they were last renewed.
+-- For people: the elections whose leases were not given back, when they were last renewed, and since when they are held. A
+-- token is the server's clock at the grant, unless that is above any time.
 CREATE OR REPLACE VIEW tenure.leases_leaders AS
 SELECT CASE
            WHEN position(decode('00', 'hex') IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
@@ -415,6 +416,7 @@ SELECT CASE
        encode(l.metadata, 'escape') AS metadata,
        l.token,
        to_timestamp(l.written / 1e6) AS renewed,
-       l.ttl * interval '1 microsecond' AS ttl
+       l.ttl * interval '1 microsecond' AS ttl,
+       CASE WHEN l.token < 253402300800000000 THEN to_timestamp(l.token / 1e6) END AS since
 FROM tenure.leases AS l
 WHERE NOT l.released;
