@@ -1,5 +1,6 @@
 //! A day with the command, at each kind of server.
 
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
@@ -22,6 +23,21 @@ fn is_recent(since: &str) -> bool {
     ago < Duration::from_secs(600)
 }
 
+/// The same by the program that `TENURE_OTHER` names, which `scripts/mixed` has built of another
+/// version.
+fn by_other(command: &Command) -> Command {
+    let other = std::env::var_os("TENURE_OTHER");
+    let mut same = Command::new(other.as_deref().unwrap_or(command.get_program()));
+    same.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => same.env(name, value),
+            None => same.env_remove(name),
+        };
+    }
+    same
+}
+
 fn a_day(election: Election) {
     day(&election.steady(), true);
 }
@@ -39,7 +55,7 @@ fn day(election: &Election, tells_since: bool) {
     let mut first = start("host-a");
     let token = election.journal.next_after(0).token;
     leads("host-a");
-    let mut second = start("host-b");
+    let mut second = Host::start(&mut by_other(&election.command(&["--name", "host-b"], &[])));
     let handover = ["handover", "job", "--to", "host-b", "--timeout", "60s"];
     let (status, said) = says(election, &handover);
     assert_eq!(status, Some(0), "{said}");
