@@ -104,7 +104,7 @@ kinds! {
         "Let this user read the file with the credentials, and correct its path."
     RightMissing "right-missing" Unusable:
         "Candidates that need the right can't take part.";
-        "Give the right that the text names: `SECURITY.md` has all that a candidate needs."
+        "Give the right that the text names: `SECURITY.md` has all that a candidate needs, and `tenure migrate --grant USER` prints those at PostgreSQL."
     NotPrimary "not-primary" Unusable:
         "The server accepts no writes, so no lease is granted or renewed.";
         "Name the primary, or (Redis) let sentinels or the nodes of a cluster name it: `redis+sentinel://`, `redis+cluster://`."
@@ -307,11 +307,11 @@ mod tests {
     #[test]
     fn the_page_has_every_kind() {
         let rows = Kind::ALL.iter().map(|kind| {
-            let Row { id, level, follows, change } = kind.row();
-            format!("| `{id}` | {} | {follows} | {change} |\n", level.name())
+            let Row { id, level, change, .. } = kind.row();
+            format!("| `{id}` | {} | {change} |\n", level.name())
         });
         let table: String = rows.collect();
-        let head = "| finding | level | what follows | what to change |\n|---|---|---|---|\n";
+        let head = "| finding | level | what to change |\n|---|---|---|\n";
         let table = format!("{head}{table}");
         assert!(PAGE.contains(&table), "docs/doctor.md has to say:\n\n{table}");
     }

@@ -126,7 +126,8 @@ impl Info {
 
 fn memory(info: &Info, report: &mut Report) {
     let policy = info.text("maxmemory_policy").unwrap_or_default();
-    if policy.starts_with("allkeys-") {
+    // Else a request was refused for it, and the report has the server's words.
+    if policy.starts_with("allkeys-") && !report.has(Kind::Evicting) {
         report.add(Kind::Evicting, format!("maxmemory-policy is {policy}"));
     }
     if let (Some(used), Some(most)) = (info.number("used_memory"), info.number("maxmemory"))

@@ -255,6 +255,14 @@ fn faults_of_redis_are_found() {
     each_is_found(FAULTS);
 }
 
+/// It shows in the request that was refused, and in the settings.
+#[test]
+fn a_fault_seen_twice_is_reported_once() {
+    let found = with(&["--maxmemory-policy", "allkeys-lru"]).examine();
+    let count = found.findings.iter().filter(|finding| finding["id"] == "evicting").count();
+    assert_eq!(count, 1, "{found:#?}");
+}
+
 /// A script's refusal does not say which right it was.
 #[test]
 fn missing_rights_of_redis_are_named() {

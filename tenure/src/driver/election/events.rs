@@ -54,8 +54,7 @@ impl Election {
                 logging::warn!(
                     target: LIFE, ?key, ?remaining, ?own_quarantine,
                     "the store is new to this prefix, was restarted, or lost data: nobody is granted the lease \
-                     before the longest lease of an older leader would have ended \
-                     (trust_empty_store turns that off for tests){longer}"
+                     before the longest lease of an older leader would have ended{longer}"
                 );
                 self.metrics.watching(now, until);
                 self.shared.events.publish(|| Event::Watching { remaining });
