@@ -10,11 +10,18 @@
 //! faults of [`plan::FaultKind`] and no others.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// A browser runs, judges, draws and shrinks plans. What else there is would double the time of that build.
+#![cfg_attr(
+    target_family = "wasm",
+    allow(dead_code, unused_imports, unused_macros, reason = "what is left out uses the rest")
+)]
 
+#[cfg(not(target_family = "wasm"))]
 pub mod audit;
 pub mod engines;
 pub mod evidence;
 pub mod judge;
+#[cfg(not(target_family = "wasm"))]
 mod kit;
 pub mod plan;
 pub mod report;
@@ -25,6 +32,7 @@ pub mod trace;
 pub use engines::turmoil::spawn;
 #[cfg(feature = "conformance")]
 pub use kit::conformance;
+#[cfg(not(target_family = "wasm"))]
 pub use kit::simulation::{self, Simulation};
 
 /// Compiles and runs the code in `docs/testing-your-code.md`.

@@ -55,6 +55,7 @@ const LIST: &[(&str, Known)] = &[
         ),
     ),
     ("scripts/book", RunBy(".github/workflows/test.yml", "      - run: scripts/book\n")),
+    ("scripts/playground pictures", BY_HAND),
     ("scripts/fuzz", RunBy("scripts/check", " scripts/fuzz 5\n")),
     ("scripts/fuzz 3600 plans", RunBy("scripts/check", " scripts/fuzz 5\n")),
     ("cargo nextest run -p tenure-core --features serde", NEXTEST),

@@ -156,6 +156,11 @@ pub fn run_page(run: &RunPage<'_>) -> String {
     page::page(&title, &Data { run: Some(run::data(run)), campaign: None })
 }
 
+/// The data of one run's page, as JSON, for pages that draw runs with the same scripts.
+pub fn run_json(run: &RunPage<'_>) -> String {
+    page::json(&run::data(run))
+}
+
 /// The page of campaigns, as HTML in UTF-8, with the failed run at the bottom.
 pub fn campaign_page(page: &CampaignPage<'_>) -> String {
     let campaign = table::campaign(page);

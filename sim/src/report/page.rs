@@ -18,10 +18,7 @@ const BODY: &str = include_str!("viewer/body.html");
 /// The page that shows that data. `title` is plain text without markup.
 pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     let title = text(title);
-    let data = script(&serde_json::to_string(data).unwrap_or_else(|error| {
-        // serde_json refuses only maps whose keys are not strings, and there are none here.
-        unreachable!("{error}")
-    }));
+    let data = script(&json(data));
     let scripts = SCRIPTS.concat();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -34,6 +31,13 @@ pub(super) fn page(title: &str, data: &impl Serialize) -> String {
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>\n(() => {{\n\"use strict\";\n{scripts}}})();\n</script>\n</body>\n</html>\n"
     )
+}
+
+pub(super) fn json(data: &impl Serialize) -> String {
+    serde_json::to_string(data).unwrap_or_else(|error| {
+        // serde_json refuses only maps whose keys are not strings, and there are none here.
+        unreachable!("{error}")
+    })
 }
 
 /// JSON that can't end the script element that contains it, or a line of it: such characters occur

@@ -3,8 +3,11 @@
 //! assumption.
 
 pub mod campaign;
+#[cfg(not(target_family = "wasm"))]
 pub mod exhaustive;
 pub mod pool;
 pub mod shrink;
+#[cfg(not(target_family = "wasm"))]
 pub mod sweep;
+#[cfg(not(target_family = "wasm"))]
 pub mod tolerance;

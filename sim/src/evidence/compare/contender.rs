@@ -9,7 +9,7 @@ use crate::engines::model::baselines::{
 };
 use crate::engines::model::run_as;
 use crate::engines::model::tenure::Tenure;
-use crate::judge::{Judging, Which};
+use crate::judge::{Judging, Outcome, Which};
 use crate::plan::{Plan, SimTime};
 
 described! {
@@ -35,11 +35,11 @@ described! {
 }
 
 impl Contender {
-    /// Runs it on a plan, and measures the run.
+    /// Runs it on a plan. Only tenure promises the properties.
     ///
     /// # Errors
     /// If the plan can't be carried out.
-    pub fn run(self, plan: &Plan) -> Result<Measured, EngineError> {
+    pub fn outcome(self, plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
         let run = match self {
             Self::Tenure => run_as::<Tenure>,
             Self::KeyFlag => run_as::<Flag<key_flag::KeyFlag<key_flag::TwoTimers>>>,
@@ -50,8 +50,16 @@ impl Contender {
             Self::HeartbeatRow => run_as::<Flag<heartbeat_row::HeartbeatRow>>,
             Self::RenewDeadline => run_as::<renew_deadline::RenewDeadline>,
         };
+        run(plan, judging)
+    }
+
+    /// Runs it on a plan, and measures the run.
+    ///
+    /// # Errors
+    /// If the plan can't be carried out.
+    pub fn run(self, plan: &Plan) -> Result<Measured, EngineError> {
         // The other algorithms do not promise the properties: the run is measured, not judged.
-        let outcome = run(plan, Judging::StopAtFirst(Which::Named(&[])))?;
+        let outcome = self.outcome(plan, Judging::StopAtFirst(Which::Named(&[])))?;
         let settled = SimTime::from_millis(plan.settings.ttl_ms * SETTLED_TTLS);
         Ok(Measured::of(outcome.trace.entries(), settled))
     }

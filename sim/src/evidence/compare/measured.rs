@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::judge::State;
 use crate::judge::turnover::{Gaps, Interval};
+use crate::judge::{Leader, State};
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
@@ -37,24 +37,35 @@ pub enum Takeover {
     Never,
 }
 
+/// A time during which two running nodes answered at once that they lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// Its beginning.
+    pub from: SimTime,
+    /// Its end.
+    pub until: SimTime,
+    /// Two of its leaders.
+    pub leaders: [Leader; 2],
+}
+
 impl Measured {
     /// Measures a run whose start has settled at that time.
     pub fn of(entries: &[Entry], settled: SimTime) -> Self {
-        let mut watch = Watch { settled, ..Watch::default() };
-        for Entry { at, event } in entries {
-            watch.observe(*at, event);
-        }
-        let end = entries.last().map_or(SimTime::START, |entry| entry.at);
-        watch.settle(end);
-        // What lasts until then counts.
-        watch.count(end, 1);
-        watch.measured
+        Watch::of(entries, settled).measured
     }
+}
+
+/// The times of a run during which two running nodes answered at once that they lead.
+pub fn overlaps(entries: &[Entry]) -> Vec<Overlap> {
+    Watch::of(entries, SimTime::START).overlaps
 }
 
 #[derive(Default)]
 struct Watch {
     measured: Measured,
+    overlaps: Vec<Overlap>,
+    /// Two leaders of the present overlap.
+    both: Option<[Leader; 2]>,
     /// The state before the event that is observed.
     state: State,
     /// The number of faults that pause each node.
@@ -71,6 +82,18 @@ struct Watch {
 }
 
 impl Watch {
+    fn of(entries: &[Entry], settled: SimTime) -> Self {
+        let mut watch = Self { settled, ..Self::default() };
+        for Entry { at, event } in entries {
+            watch.observe(*at, event);
+        }
+        let end = entries.last().map_or(SimTime::START, |entry| entry.at);
+        watch.settle(end);
+        // What lasts until then counts.
+        watch.count(end, 1);
+        watch
+    }
+
     fn observe(&mut self, at: SimTime, event: &Event) {
         if at > self.state.at() {
             self.settle(self.state.at());
@@ -117,7 +140,11 @@ impl Watch {
     /// All events of that moment are known: counts the leaders.
     fn settle(&mut self, at: SimTime) {
         let runs = |who: &Who| self.pauses.get(&who.node).is_none_or(|faults| *faults == 0);
-        let leading = self.state.leaders().iter().filter(|leader| runs(&leader.who)).count();
+        let mut leaders = self.state.leaders().iter().filter(|leader| runs(&leader.who));
+        let leading = leaders.clone().count();
+        if let (Some(one), Some(other)) = (leaders.next(), leaders.next()) {
+            self.both.get_or_insert([*one, *other]);
+        }
         // A run begins without a leader, which does not count.
         self.count(at, if at < self.settled { leading.max(1) } else { leading });
     }
@@ -127,6 +154,9 @@ impl Watch {
         let Measured { overlap, vacancy, .. } = &mut self.measured;
         let longest = if of == Interval::Overlap { overlap } else { vacancy };
         *longest = time.max(*longest);
+        if let Some(leaders) = self.both.take_if(|_| of == Interval::Overlap) {
+            self.overlaps.push(Overlap { from: at - time, until: at, leaders });
+        }
     }
 
     fn takes_over(&mut self, at: SimTime, by: Who) {
@@ -206,6 +236,24 @@ mod tests {
             (25, Event::Calm),
         ]);
         assert_eq!(run.overlap, Duration::from_nanos(15));
+    }
+
+    #[test]
+    fn overlaps_have_their_times_and_leaders() {
+        let events = [
+            (0, Event::Leads { who: A, token: 1 }),
+            (10, Event::Leads { who: B, token: 2 }),
+            (17, Event::LeadsNoMore { who: A }),
+            (20, Event::Leads { who: A, token: 3 }),
+            (25, Event::Calm),
+        ];
+        let entries = events.map(|(at, event)| Entry { at: ns(at), event });
+        let lead = |who, token| Leader { who, token };
+        let [first, second] = overlaps(&entries).try_into().expect("two overlaps");
+        let leaders = [lead(A, 1), lead(B, 2)];
+        assert_eq!(first, Overlap { from: ns(10), until: ns(17), leaders });
+        assert_eq!((second.from, second.until), (ns(20), ns(25)));
+        assert!(second.leaders.contains(&lead(A, 3)) && second.leaders.contains(&lead(B, 2)));
     }
 
     #[test]

@@ -57,7 +57,7 @@ use serde::{Deserialize, Serialize};
 use crate::engines::EngineError;
 use crate::search::pool;
 pub use contender::Contender;
-pub use measured::{Measured, Takeover};
+pub use measured::{Measured, Overlap, Takeover, overlaps};
 pub use scenario::Scenario;
 pub use summary::{Cell, Spread};
 pub use table::Table;

@@ -1,4 +1,4 @@
-// Shared by all scripts: the data, errors as state, elements, times, colours.
+// Shared by all scripts, also by those of the playground: errors as state, elements, times, colours.
 const body = document.body;
 body.dataset.errors = "0";
 const wrong = (what) => {
@@ -9,7 +9,6 @@ addEventListener("error", (event) => wrong(event.message));
 addEventListener("unhandledrejection", (event) => wrong(event.reason));
 document.addEventListener("securitypolicyviolation", (event) => wrong(event.blockedURI));
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 
 // Text only, so that no text of a run is interpreted as markup.
@@ -66,3 +65,8 @@ const DARK = {
 const colours = () => (dark.matches ? DARK : LIGHT);
 const nodeColour = (node) => (node === undefined || node === null ? colours().muted : colours().nodes[node % 10]);
 const laneName = (node) => (node === undefined || node === null ? "store" : "n" + node);
+
+// Without a permission or a secure context the text is selected instead.
+const copy = (text) => {
+  if (navigator.clipboard) navigator.clipboard.writeText(text).catch(() => {});
+};

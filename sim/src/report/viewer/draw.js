@@ -352,5 +352,5 @@ const drawer = (canvas, run, place) => {
     return Math.hypot(px - ax - part * wide, py - ay - part * high);
   };
   const time = (px) => view.from + ((px - GUTTER) / (width - GUTTER)) * (view.to - view.from);
-  return { draw, find, time };
+  return { draw, find, time, x };
 };

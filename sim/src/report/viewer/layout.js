@@ -69,3 +69,17 @@ const matches = (item, words) => words.every((word) => {
   if (/^n\d+$/.test(word)) return item.node === Number(word.slice(1)) || item.holder === Number(word.slice(1));
   return item.words.includes(word);
 });
+
+const grouped = (items) => items.reduce((of, item) => { (of[item.kind] = of[item.kind] || []).push(item); return of; }, {});
+
+// Each mark knows the time of the next one in its row, so that its name ends before it.
+const spaced = (items) => {
+  const last = {};
+  for (const item of items) {
+    const row = item.kind === "fault" ? "fault" + item.row : ["renewal", "message", "effect"].includes(item.kind) ? undefined : item.until === undefined && item.kind !== "violation" ? "marks" : undefined;
+    if (!row) continue;
+    const key = row + laneName(item.node);
+    if (last[key]) last[key].next = item.at;
+    last[key] = item;
+  }
+};

@@ -90,6 +90,7 @@ const pointer = (canvas, lane, state, act) => {
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
 };
 
+const data = JSON.parse(by("data").textContent);
 const top_ = data.campaign || data.run;
 by("verdict").textContent = top_.verdict || "no verdict";
 by("verdict").classList.add((top_.verdict || "none").replaceAll(" ", "-"));

@@ -59,11 +59,6 @@ const below = (run) => {
   }
 };
 
-// Without a permission or a secure context the text is selected instead.
-const copy = (text) => {
-  if (navigator.clipboard) navigator.clipboard.writeText(text).catch(() => {});
-};
-
 const legend = (run, off, changed) => {
   const c = colours();
   const counts = {};

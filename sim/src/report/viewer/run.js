@@ -145,20 +145,6 @@ const showRun = (run) => {
   redraw();
 };
 
-const grouped = (items) => items.reduce((of, item) => { (of[item.kind] = of[item.kind] || []).push(item); return of; }, {});
-
-// Each mark knows the time of the next one in its row, so that its name ends before it.
-const spaced = (items) => {
-  const last = {};
-  for (const item of items) {
-    const row = item.kind === "fault" ? "fault" + item.row : ["renewal", "message", "effect"].includes(item.kind) ? undefined : item.until === undefined && item.kind !== "violation" ? "marks" : undefined;
-    if (!row) continue;
-    const key = row + laneName(item.node);
-    if (last[key]) last[key].next = item.at;
-    last[key] = item;
-  }
-};
-
 const head = (run) => {
   const list = run.violations;
   const first = by("first");

@@ -19,8 +19,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::engines::Engine;
 use crate::judge::properties::PropertyName;
 use crate::judge::sometimes;
@@ -126,8 +124,18 @@ impl Campaign {
     }
 }
 
+/// The processor time of the thread that calls this; always zero in a browser, which tells no such
+/// time.
+#[cfg(target_family = "wasm")]
+const fn processor_time() -> Duration {
+    Duration::ZERO
+}
+
 /// The processor time of the thread that calls this.
+#[cfg(not(target_family = "wasm"))]
 fn processor_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
     let time = clock_gettime(ClockId::ThreadCPUTime);
     // It begins at zero.
     Duration::from_secs(time.tv_sec.unsigned_abs())
