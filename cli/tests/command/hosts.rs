@@ -171,7 +171,7 @@ impl Group {
 }
 
 impl Drop for Group {
-    /// What a host has left ends soon.
+    /// Waits for the end of the processes that a host has left.
     fn drop(&mut self) {
         let _ = self.set_frozen(false);
         let end = Instant::now() + SOON / 10;

@@ -186,7 +186,7 @@ impl Journal {
         found
     }
 
-    /// When each process was alive for the last time, by its tenure, role and number.
+    /// The last sign of life of each process, by its tenure, role and number.
     fn lives(&self) -> BTreeMap<(u64, String, i32), u64> {
         let folder = format!("{}.lives", self.file.display());
         let mut found = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! A tenure that is held: no other candidate leads before the hold is over, however the tenure
 //! ends.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenure::store::contract::Wish;
@@ -105,8 +106,10 @@ async fn a_long_hold_refuses_a_handover() {
 /// A leader with a held lease at a store that can be cut off, and other elections at that store, in
 /// virtual time.
 async fn leads_remotely() -> (Remote, Candidate, Tenure, Elections) {
-    let remote = Remote::default();
-    let [own, other] = [(); 2].map(|()| Elections::with_runtime(remote.clone(), Paused::new()));
+    let (remote, runtime) = (Remote::default(), Paused::new());
+    // Of one runtime, so that the holders' ids differ.
+    let [own, other] =
+        [(); 2].map(|()| Elections::with_runtime(remote.clone(), Arc::clone(&runtime) as _));
     let candidate = own.candidate("job").config(steady()).start().unwrap();
     let tenure = soon(candidate.elected()).await.unwrap();
     (remote, candidate, tenure, other)
