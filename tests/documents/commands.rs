@@ -36,6 +36,7 @@ const NEXTEST: Known = RunBy("scripts/test", "cargo nextest run \"${tested[@]}\"
 const LIST: &[(&str, Known)] = &[
     ("scripts/test", RunBy(".ci/run", "\nscripts/test\n")),
     ("scripts/check", RunBy(".ci/run", "\nscripts/check\n")),
+    ("scripts/flaky --frozen 1", BY_HAND),
     ("scripts/flaky 5", BY_HAND),
     ("scripts/flaky 20 'test(wakeup)'", BY_HAND),
     ("scripts/features", BY_HAND),
