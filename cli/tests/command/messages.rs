@@ -24,7 +24,9 @@ async fn a_message_reaches_the_leader() {
     // An inbox is known to the store a moment after it was opened.
     let mut arrived = None;
     for _ in 0..300 {
-        assert_eq!(notify(&url, "orders"), 0);
+        // A pause of the machine may outlast the request.
+        let status = notify(&url, "orders");
+        assert!(matches!(status, 0 | 69), "{status}");
         let next = tokio::time::timeout(Duration::from_millis(200), inbox.next());
         if let Ok(message) = next.await {
             arrived = message;

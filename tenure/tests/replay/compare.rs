@@ -122,6 +122,10 @@ pub(crate) async fn compare<S: Subject>(name: &str, subject: S, values: Values) 
     for what in replies.into_iter().chain(kept).chain(["Stamped", "Together"]) {
         assert!(steps < USUAL || counts.contains_key(what), "no {what}: {counts:?}");
     }
+    let others = ["Stamped", "Together"];
+    let answers = counts.iter().filter(|(what, _)| !others.contains(&what.as_str()));
+    let compared: u64 = answers.map(|(_, count)| *count).sum();
+    assert!(steps < USUAL || compared > steps / 2, "{compared} were compared: {counts:?}");
 }
 
 fn wall() -> Instant {
@@ -241,10 +245,12 @@ impl<S: Subject> Comparison<S> {
     /// The contract's circumstances. A stamp that was there before is not fresh.
     fn moment(&self, after: &Kept, now: Instant) -> Moment {
         let new = after.past.map(|past| past.stamp).filter(|stamp| !self.stamps.contains(stamp));
+        // Else one that is not kept afterwards: so no stamp is given twice, not even zero.
+        let other = !after.past.map_or(0, |past| past.stamp.to_bits());
         Moment {
             now,
             identity: after.identity,
-            fresh: new.unwrap_or(Stamp::from_bits(0)),
+            fresh: new.unwrap_or(Stamp::from_bits(other)),
             first: self.first || S::EACH_IS_FIRST,
             trust_empty_store: self.subject.trusts(),
         }
