@@ -244,7 +244,11 @@ const run = async () => {
   const answers = await Promise.all(contenders.map((contender, index) => simulators[index].ask({ do: "run", plan: state.plan, contender })));
   if (mine !== wanted) return;
   const failed = answers.find((answer) => answer.error);
-  if (failed) return problem(failed.error);
+  if (failed) {
+    // What made this plan can be undone, also the first change.
+    by("undo").disabled = !state.past.length;
+    return problem(failed.error);
+  }
   answers.forEach((answer, index) => state.rows[index].show(answer));
   showFaults(answers[0].lines);
   showControls(answers[0].lines);
@@ -254,7 +258,7 @@ const run = async () => {
   return undefined;
 };
 
-const encoded = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const encoded = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 const decoded = (text) => new TextDecoder().decode(Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)));
 const remember = () => {
   state.address = `#against=${state.against}&plan=${encoded(state.short)}`;
@@ -304,7 +308,7 @@ const controls = (menu) => {
     const chosen = by("preset").value;
     if (chosen) later(() => ask({ do: "preset", scenario: chosen === "quiet" ? null : chosen, members: Number(by("members").value) }));
   });
-  by("against").addEventListener("change", () => { state.against = by("against").value; problem(); remember(); run().catch(wrong); });
+  by("against").addEventListener("change", () => { state.against = by("against").value; problem(); remember(); queue = queue.then(run).catch(wrong); });
   const slides = { ttl: (ms) => ({ change: "ttl", ms }), renew: (ms) => ({ change: "renew", ms }), members: (count) => ({ change: "members", count }) };
   for (const [id, make_] of Object.entries(slides)) {
     by(id).addEventListener("input", () => change({ ...make_(Number(by(id).value)), replaces: id }));
@@ -327,9 +331,14 @@ const controls = (menu) => {
     by("stop").hidden = true;
     by("shrink").disabled = false;
   });
-  by("link").addEventListener("click", () => {
-    copy(location.href.replace(/#.*/, "") + state.address);
-    by("link").textContent = "The link is copied";
+  by("link").addEventListener("click", async () => {
+    let told = "The link is copied";
+    try {
+      await navigator.clipboard.writeText(location.href.replace(/#.*/, "") + state.address);
+    } catch {
+      told = "Not permitted: it is in the address bar";
+    }
+    by("link").textContent = told;
     setTimeout(() => { by("link").textContent = "Copy the link"; }, 2000);
   });
   by("save").addEventListener("click", () => {
@@ -340,6 +349,8 @@ const controls = (menu) => {
   by("open").addEventListener("change", async () => {
     const [file] = by("open").files;
     const plan = file && await file.text();
+    // Else the same file, changed meanwhile, could not be opened again.
+    by("open").value = "";
     if (plan !== undefined) later(() => ask({ do: "read", plan }));
   });
 };

@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
 
     let app = Router::new()
         .route("/orders", post(order))
-        .layer(LeaderOnly::new(&candidate)) // the route above; those below are served by all
+        .route_layer(LeaderOnly::new(&candidate)) // the route above; those below are served by all
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/metrics", get(async move || metrics.render()))

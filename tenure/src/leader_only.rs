@@ -48,7 +48,7 @@ pub const LEADER: HeaderName = HeaderName::from_static("tenure-leader");
 /// let order = async |Extension(tenure): Extension<Tenure>| format!("under {}", tenure.token());
 /// let app: Router = Router::new()
 ///     .route("/orders", post(order))
-///     .layer(LeaderOnly::new(&candidate)) // the routes above it
+///     .route_layer(LeaderOnly::new(&candidate)) // the routes above it
 ///     .route("/healthz", axum::routing::get(async || "ok"));
 /// # drop(app);
 /// # Ok(())

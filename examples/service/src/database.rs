@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use anyhow::bail;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgPool, Postgres, Transaction};
 use tenure::Token;
 use tenure::fence::postgres::Fence;
@@ -37,7 +38,10 @@ pub struct Database(PgPool);
 impl Database {
     /// Connects, and creates the tables if they do not exist.
     pub async fn connect(url: &str) -> anyhow::Result<Self> {
-        let pool = PgPool::connect(url).await?;
+        let options: PgConnectOptions = url.parse()?;
+        // About the TTL: a leader that is cut off within a transaction holds up the next take-over.
+        let options = options.options([("idle_in_transaction_session_timeout", "5s")]);
+        let pool = PgPool::connect_with(options).await?;
         sqlx::raw_sql(TABLES.as_str()).execute(&pool).await?;
         Ok(Self(pool))
     }

@@ -24,6 +24,8 @@ async fn main() -> anyhow::Result<()> {
     let listener = TcpListener::bind(&listen).await?;
     let address = listener.local_addr()?;
     tracing::info!(%address, "listening");
+    // Not the same where it listens at all interfaces, as in a container.
+    let reached_at = env::var("ADDRESS").unwrap_or_else(|_| address.to_string());
     let metrics = PrometheusBuilder::new().install_recorder()?; // before the first candidate
     tenure::metrics::describe();
 
@@ -32,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
     let store = Postgres::new(PostgresConfig::from_url(&url)?);
     let longest_stop = Duration::from_secs(5); // Docker kills after 10
     let candidate = Candidate::builder(store, ELECTION)
-        .metadata(address.to_string()) // where others reach the leader
+        .metadata(reached_at) // where others reach the leader
         .config(Config::fast_failover().to_builder().longest_stop(longest_stop).build()?)
         .start()?;
 
@@ -41,6 +43,17 @@ async fn main() -> anyhow::Result<()> {
     let server = axum::serve(listener, web::routes(&candidate, database.clone(), metrics))
         .with_graceful_shutdown(stopping.clone().cancelled_owned())
         .into_future();
+    // A request that waits for a silent database must not outlast the container.
+    let server = async {
+        let late = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(longest_stop).await;
+        };
+        tokio::select! {
+            served = server => served,
+            () = late => Ok(()),
+        }
+    };
     let election = async {
         let shutdown = async {
             signal.await;

@@ -25,7 +25,7 @@ type Answer = (StatusCode, String);
 pub fn routes(candidate: &Candidate, database: Database, metrics: PrometheusHandle) -> Router {
     Router::new()
         .route("/orders", post(accept))
-        .layer(LeaderOnly::new(candidate)) // the route above; those below are served by all
+        .route_layer(LeaderOnly::new(candidate)) // the route above; those below are served by all
         .route("/shipped", get(shipped))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))

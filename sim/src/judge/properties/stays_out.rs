@@ -53,6 +53,8 @@ impl StaysOut {
         for (who, candidate) in self.candidates.iter_mut() {
             if who.node == node && candidate.out_until != SimTime::NEVER {
                 candidate.out_until = SimTime::START;
+                // The same if the end of the resignation is reported later.
+                candidate.hold_off = candidate.hold_off.map(|_| 0);
             }
         }
     }
@@ -133,6 +135,8 @@ mod tests {
         holds(judge(), &out(Some(110), &[suspend(0), campaigns(61, 0)]));
         fails(judge(), &out(Some(110), &[suspend(1), campaigns(61, 0)]));
         fails(judge(), &out(None, &[suspend(0), campaigns(61, 0)]));
+        let asked = [at(40, resign_asked(n(0), Some(110))), suspend(0), at(62, withdrawn(n(0)))];
+        holds(judge(), &[&asked[..], &[campaigns(63, 0)]].concat());
     }
 
     #[test]
