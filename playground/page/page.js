@@ -196,7 +196,7 @@ const row = (index) => {
   };
   canvas.addEventListener("focus", () => { of.cursor = of.cursor || (of.run && { at: of.run.end / 4, lane: 1 }); draw(); });
   canvas.addEventListener("blur", draw);
-  return { show, draw, running: () => section.classList.add("running"), of };
+  return { show, draw, running: (is) => section.classList.toggle("running", is), of };
 };
 
 const showFaults = (lines) => {
@@ -239,12 +239,13 @@ let wanted = 0;
 const run = async () => {
   const mine = ++wanted;
   const began = performance.now();
-  state.rows.forEach((of) => of.running());
+  state.rows.forEach((of) => of.running(true));
   const contenders = ["tenure", state.against];
   const answers = await Promise.all(contenders.map((contender, index) => simulators[index].ask({ do: "run", plan: state.plan, contender })));
   if (mine !== wanted) return;
   const failed = answers.find((answer) => answer.error);
   if (failed) {
+    state.rows.forEach((of) => of.running(false));
     // What made this plan can be undone, also the first change.
     by("undo").disabled = !state.past.length;
     return problem(failed.error);

@@ -172,7 +172,7 @@ fn redis_that_is_lost_stands_in_the_status() {
 
 #[test]
 fn a_watchdog_is_told_by_the_thread_that_renews() {
-    // Pings wait for a test that stands still.
+    // A test that was paused finds several pings at once.
     undisturbed(the_thread_that_renews_pings);
 }
 
