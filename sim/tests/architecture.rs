@@ -68,9 +68,9 @@ fn dependencies_point_one_way() {
     let ours: BTreeSet<String> = dependencies.keys().cloned().collect();
     let allowed = |package: &str| match package {
         "tenure-core" | "tenure-servers" | "tenure-tests" | "tenure-integrations" => vec![],
-        "tenure" => vec!["tenure-core"],
+        "tenure" | "tenure-driver" => vec!["tenure-core"],
         "tenure-cli" => vec!["tenure"],
-        "tenure-sim" => vec!["tenure-core", "tenure", "tenure-servers"],
+        "tenure-sim" => vec!["tenure-core", "tenure-driver", "tenure", "tenure-servers"],
         "tenure-playground" => vec!["tenure-sim"],
         "tenure-bench" => vec!["tenure-core", "tenure", "tenure-servers"],
         "tenure-example-service" => vec!["tenure"],
@@ -91,8 +91,16 @@ fn dependencies_point_one_way() {
 /// Cargo finds no tests by itself here: a file that no program has as a module would never run.
 #[test]
 fn every_file_of_tests_is_a_module() {
-    let packages =
-        ["core", "tenure", "sim", "servers", "integrations", "playground", "examples/service"];
+    let packages = [
+        "core",
+        "driver",
+        "tenure",
+        "sim",
+        "servers",
+        "integrations",
+        "playground",
+        "examples/service",
+    ];
     let folders = packages.map(|package| root().join(package).join("tests"));
     let mut count = 0;
     for folder in folders.into_iter().chain([root().join("tests")]) {
@@ -264,6 +272,39 @@ const TENURE: [(&str, &[&str]); 20] = [
     ("leader_only", &["store", "tenure", "candidate", "health"]),
     ("testing", &["runtime", "store", "candidate"]),
 ];
+
+/// The same for the driver.
+const DRIVER: [(&str, &[&str]); 11] = [
+    ("alphabet", &[]),
+    ("turn", &[]),
+    ("outage", &["alphabet"]),
+    ("spread", &["alphabet"]),
+    ("subscriptions", &["alphabet"]),
+    ("timers", &["alphabet"]),
+    ("admission", &["alphabet"]),
+    ("calls", &["alphabet", "admission"]),
+    ("world", &["alphabet", "spread", "admission", "calls"]),
+    ("election", &["alphabet", "spread", "admission", "calls", "world"]),
+    (
+        "driver",
+        &[
+            "alphabet",
+            "turn",
+            "spread",
+            "subscriptions",
+            "timers",
+            "admission",
+            "calls",
+            "world",
+            "election",
+        ],
+    ),
+];
+
+#[test]
+fn rooms_of_the_driver_name_only_those_below() {
+    check_rooms("driver", "tenure_driver::", &DRIVER);
+}
 
 #[test]
 fn rooms_of_the_library_name_only_those_below() {
