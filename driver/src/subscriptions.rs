@@ -47,6 +47,10 @@ impl<K: Clone + Ord> Subscriptions<K> {
         !self.is_wanted(key)
     }
 
+    pub(crate) fn remembers(&self) -> usize {
+        self.elections.len() + self.observers.len()
+    }
+
     fn is_wanted(&self, key: &K) -> bool {
         self.observers.contains_key(key) || self.of(key).next().is_some()
     }

@@ -38,6 +38,10 @@ impl Timers {
         (now >= *at).then(|| (*id, now.since(*at)))
     }
 
+    pub(crate) fn remembers(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn first(&self) -> Option<Instant> {
         self.0.first().map(|(at, _)| *at)
     }

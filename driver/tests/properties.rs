@@ -43,6 +43,7 @@ fn every_run_keeps_the_properties() {
         all.unanswered_questions,
         all.silent,
         all.work_lost,
+        all.ran_out,
     ];
     assert!(counts.iter().all(|count| *count > 20), "{all:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Event, Request, RequestId, Stage, Token};
+use tenure_core::{Event, HolderId, Request, RequestId, Stage, Token};
 
 use super::{CallId, ElectionId, LostWork, ObserverId, QuestionId};
 
@@ -10,14 +10,23 @@ use super::{CallId, ElectionId, LostWork, ObserverId, QuestionId};
 /// before the next event is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<K> {
-    /// Carry these requests out, one at least, in one call that is first polled now. All are of one
-    /// kind; a key may occur twice.
+    /// Carry these requests out, one at least, in one call that is first polled from now on, and
+    /// never before. All are of one kind; a key may occur twice.
     Call(CallId, Vec<Outgoing>),
-    /// Ask the store that question, in a call that is first polled now.
+    /// Ask the store that question, in a call that is first polled from now on.
     Ask(CallId, QuestionId),
-    /// Tell the store the latest profile of that election's leader, for the claim that it has now,
-    /// in a call that is first polled now.
-    Describe(CallId, ElectionId),
+    /// Tell the store the latest profile of that election's leader, in a call that is first polled
+    /// from now on.
+    Describe {
+        /// The call.
+        call: CallId,
+        /// The election.
+        election: ElectionId,
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+    },
     /// Drop this call: its time is over, and nothing in it is wanted any more. So the connection
     /// learns that it may be stuck.
     Cancel(CallId),
@@ -80,6 +89,14 @@ pub enum News {
         how: LostWork,
         /// The time to stay out.
         pause: Duration,
+    },
+    /// The tenure has ended before its hold was over: its lease is not given back, and ends by
+    /// itself.
+    RunsOut {
+        /// The tenure.
+        token: Token,
+        /// The time left of its hold.
+        held_for: Duration,
     },
     /// The candidate gives that tenure up because watched work is silent.
     WorkSilent(Token),

@@ -85,6 +85,10 @@ pub enum Command {
     /// A handle or work had closed the claim of that tenure, by its own reading of the clock,
     /// before a renewal arrived that would have extended it.
     Closed(Token),
+    /// The tenure of that token is held until then: its lease is not given back before, and it is
+    /// not handed over. Goes before a reply that says that another candidate asks for the lead, and
+    /// before [`Event::Drained`], if the tenure is held by then.
+    Held(Token, Instant),
     /// The candidate's profile was replaced, by that version of it, which is 1 at least.
     Describe(u64),
 }
@@ -120,7 +124,7 @@ pub struct Question {
 /// The end of offered work that was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostWork {
-    /// Its future was dropped.
+    /// Its future was dropped: by a `select!`, a timeout, an abort.
     Dropped,
     /// It panicked.
     Panicked,
@@ -134,6 +138,15 @@ pub enum LostWork {
 }
 
 impl LostWork {
+    /// For logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::Panicked => "panicked",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
     /// The reason for the tenure's end.
     pub const fn reason(self) -> StepDownReason {
         match self {

@@ -38,6 +38,7 @@ impl<K: Clone + Ord> Driver<K> {
                 election.work_is_due(world, now, token, due, hold_off);
             }
             Command::Closed(token) => election.was_closed(world, now, token),
+            Command::Held(token, until) => election.is_held(token, until),
             Command::Describe(version) => {
                 election.profile_was_replaced(version);
                 election.handle(world, now, Input::Wake);

@@ -24,7 +24,7 @@ use crate::world::World;
 ///   hand the event in with that reading. After a suspend, [`Event::Resumed`] goes first;
 /// - after each event, poll until `None`, and carry the actions out in their order, before it takes
 ///   the next event;
-/// - poll the future of a call for the first time when it carries out the action that begins it;
+/// - poll the future of a call for the first time after it has taken the action that begins it;
 /// - hand in [`Event::Due`] once [`deadline`](Self::deadline) has come and no event is ready, or
 ///   after a bounded number of events: none may hold the deadlines back for ever;
 /// - report the end of each call that is not [cancelled](Action::Cancel), and each drain, once.
@@ -152,6 +152,13 @@ impl<K: Clone + Ord> Driver<K> {
     /// True if there is no election.
     pub fn is_empty(&self) -> bool {
         self.elections.is_empty()
+    }
+
+    /// The entries of its maps, for tests of shells: of the elections, the timers, the subscriptions,
+    /// and of all that waits or is under way.
+    pub fn remembers(&self) -> [usize; 4] {
+        let subscriptions = self.subscriptions.remembers();
+        [self.elections.len(), self.timers.remembers(), subscriptions, self.world.waiting()]
     }
 
     /// Does what is due by now, in steps: first what was given up and the elections whose deadlines

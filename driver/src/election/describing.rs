@@ -8,7 +8,7 @@
 //! No lead depends on it, so it waits behind the requests on which one does; see
 //! [`admission`](crate::admission).
 
-use tenure_core::{Input, Instant, Token};
+use tenure_core::{HolderId, Input, Instant, Token};
 
 use super::Election;
 use crate::admission::Lane;
@@ -119,15 +119,15 @@ impl<K> Election<K> {
     }
 
     /// The tenure of which the store is not known to have the latest profile.
-    fn undescribed(&self, now: Instant) -> Option<Token> {
-        let token = self.machine.claim(now)?.token();
+    fn undescribed(&self, now: Instant) -> Option<(HolderId, Token)> {
+        let (claim, holder) = (self.machine.claim(now)?, self.machine.leads_as()?);
         let known = self.describing.0.as_deref()?;
-        (known.latest > known.recorded.max(known.refused)).then_some(token)
+        (known.latest > known.recorded.max(known.refused)).then(|| (holder, claim.token()))
     }
 
     /// Tells it now, unless that is no longer needed.
     pub(crate) fn tell(&mut self, world: &mut World<K>, now: Instant) {
-        let Some(token) = self.undescribed(now) else {
+        let Some((holder, token)) = self.undescribed(now) else {
             self.describing.known().progress = Progress::None;
             return;
         };
@@ -140,7 +140,7 @@ impl<K> Election<K> {
         let give_up_at = now + self.machine.config().request_timeout();
         let carries = Carries::Description { about, give_up_at };
         world.calls.leaves(call, Flying { lane: Lane::Usual, left_at: now, carries });
-        world.acts(Action::Describe(call, election));
+        world.acts(Action::Describe { call, election, holder, token });
     }
 
     /// A description has ended.

@@ -42,6 +42,7 @@ impl<K> Election<K> {
                 self.withdrawn(world, now);
                 return;
             }
+            Event::StoreRecovered => self.store_fails = false,
             // For those who listen.
             _ => {}
         }

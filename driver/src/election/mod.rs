@@ -2,6 +2,7 @@
 
 mod describing;
 mod events;
+mod held;
 mod watched;
 mod work;
 
@@ -29,6 +30,8 @@ pub(crate) struct Election<K> {
     requests: Requests,
     /// The request that gives a tenure's lease back.
     release: Option<(RequestId, Token)>,
+    /// A tenure that was held, and until when.
+    held: Option<(Token, Instant)>,
     /// `Lane::Stuck` if its last request was not answered, while the store answered later ones.
     lane: Lane,
     renewal: Renewal,
@@ -38,6 +41,8 @@ pub(crate) struct Election<K> {
     place: Option<Place>,
     stopping: bool,
     stopped: bool,
+    /// True if a request has failed, and the store has not answered since.
+    store_fails: bool,
     is_offered_work: bool,
     without_work: WithoutWork,
     watched: Watched,
@@ -53,12 +58,14 @@ impl<K> Election<K> {
             machine: Candidate::new(config, name, seed),
             requests: Requests::default(),
             release: None,
+            held: None,
             lane: Lane::Usual,
             renewal: Renewal::WhenDue,
             alarm: None,
             place: None,
             stopping: false,
             stopped: false,
+            store_fails: false,
             is_offered_work: false,
             without_work: WithoutWork::No,
             watched: Watched::No,
@@ -153,13 +160,21 @@ impl<K> Election<K> {
         if let Input::Admitted = input {
             self.renewal = Renewal::WhenDue;
         }
+        let mut unsent = None;
         while let Some(output) = self.machine.poll() {
             match output {
+                Output::Send { id, request, .. } if self.runs_out(world, now, &request) => {
+                    unsent = Some(id);
+                }
                 Output::Send { id, request, give_up_at } => {
                     self.sends(world, now, id, request, give_up_at);
                 }
                 Output::Event(event) => self.handle_event(world, now, event),
             }
+        }
+        // As if the store had answered; one that fails answers nothing.
+        if let Some(id) = unsent.filter(|_| !self.store_fails) {
+            self.step(world, now, Input::Reply { id, result: Ok(Reply::NotHeld) });
         }
         self.give_up_requests(world, now);
         self.describe(world, now);
@@ -207,7 +222,7 @@ impl<K> Election<K> {
             self.lane = if is_stuck { Lane::Stuck } else { Lane::Usual };
             world.gives_up(late.call, now);
             self.publishes(world, News::GivenUp(late.name));
-            self.describing.may_be_lost();
+            self.failed();
         }
     }
 
@@ -228,12 +243,18 @@ impl<K> Election<K> {
             Outcome::Answered(_) => self.lane = Lane::Usual,
             Outcome::Unexpected => {
                 self.lane = Lane::Usual;
-                self.describing.may_be_lost();
+                self.failed();
             }
-            Outcome::Refused | Outcome::Unanswered => self.describing.may_be_lost(),
+            Outcome::Refused | Outcome::Unanswered => self.failed(),
         }
-        let result = outcome.reply().ok_or(tenure_core::Unknown);
-        self.handle(world, now, Input::Reply { id, result });
+        let reply = outcome.reply().map(|reply| self.unless_held(reply, now));
+        self.handle(world, now, Input::Reply { id, result: reply.ok_or(tenure_core::Unknown) });
+    }
+
+    /// A request has failed.
+    fn failed(&mut self) {
+        self.store_fails = true;
+        self.describing.may_be_lost();
     }
 
     /// Reports what the candidate does after an input. A tenure, its end and the stop are reported

@@ -112,6 +112,7 @@ pub(crate) struct Seen {
     pub(crate) unanswered_questions: u32,
     pub(crate) silent: u32,
     pub(crate) work_lost: u32,
+    pub(crate) ran_out: u32,
 }
 
 impl Seen {
@@ -124,6 +125,7 @@ impl Seen {
         self.unanswered_questions += other.unanswered_questions;
         self.silent += other.silent;
         self.work_lost += other.work_lost;
+        self.ran_out += other.ran_out;
     }
 }
 

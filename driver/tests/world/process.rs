@@ -8,7 +8,7 @@ use tenure_core::Event::{Elected, Renewed, SteppedDown, Withdrawn};
 use tenure_core::{Config, Instant, NameId, Request, RequestId, Seed, Token};
 use tenure_driver::{
     Action, CallId, Command, DescribeOutcome, Driver, ElectionId, Event, Join, LostWork, News,
-    Outcome, Question, QuestionId,
+    Outcome, Outgoing, Question, QuestionId,
 };
 
 use super::{Draw, Due, Key, Plan, Seen};
@@ -56,6 +56,8 @@ pub(crate) struct Sent {
 struct Handle {
     key: Key,
     tenure: Option<Token>,
+    /// The last tenure that was held, and until when.
+    held: Option<(Token, Instant)>,
     /// Work of the last tenure has not ended.
     drains: bool,
     /// The resignations that were not answered.
@@ -98,6 +100,7 @@ impl Process {
         let handle = Handle {
             key,
             tenure: None,
+            held: None,
             drains: false,
             resigns: 0,
             has_left: false,
@@ -127,7 +130,7 @@ impl Process {
         let election = all[usize::try_from(draw.below(all.len() as u64)).unwrap()];
         let key = Key::try_from(draw.below(self.plan.keys.into())).unwrap();
         let hold_off = draw.duration(0, 2_000);
-        let number = draw.below(12);
+        let number = draw.below(13);
         let handle = self.elections.get_mut(&election).unwrap();
         let token = handle.tenure;
         let one = match number {
@@ -178,6 +181,10 @@ impl Process {
                 self.observers.insert((key, number));
                 return vec![Event::Watch(key, number)];
             }
+            11 => {
+                let Some(token) = token else { return Vec::new() };
+                Command::Held(token, now + draw.duration(0, 9_000))
+            }
             _ => {
                 self.observers.remove(&(key, 10));
                 return vec![Event::Unwatch(key, 10)];
@@ -208,6 +215,9 @@ impl Process {
                 if let Some(question) = self.sent.remove(call).and_then(|sent| sent.question) {
                     self.questions.remove(&question);
                 }
+            }
+            Event::Command(election, Command::Held(token, until)) => {
+                self.elections.get_mut(election).unwrap().held = Some((*token, *until));
             }
             Event::Drained(election) => {
                 let handle = self.elections.get_mut(election).unwrap();
@@ -257,6 +267,9 @@ impl Process {
         match action {
             Action::Call(call, requests) => {
                 assert!(!requests.is_empty());
+                for one in &requests {
+                    self.check_release(now, one);
+                }
                 self.seen.batches += u32::from(requests.len() > 1);
                 let wanted = requests.iter().map(|one| (one.election, one.id)).collect();
                 let of = |election| self.elections[&election].key;
@@ -271,10 +284,10 @@ impl Process {
                 let event = Event::Called(call, results);
                 (draw.duration(0, 500), answers.then(|| reaches(event)).flatten())
             }
-            Action::Describe(call, election) => {
+            Action::Describe { call, election, token, .. } => {
                 self.begins(call, Sent::default());
                 let handle = &self.elections[&election];
-                assert!(handle.tenure.is_some());
+                assert_eq!(handle.tenure, Some(token));
                 let outcome = match draw.below(8) {
                     0 => DescribeOutcome::Refused,
                     1 => DescribeOutcome::Unanswered,
@@ -335,6 +348,14 @@ impl Process {
         }
     }
 
+    /// The lease of a tenure that is held is not given back.
+    fn check_release(&self, now: Instant, one: &Outgoing) {
+        if let Request::Release { token, .. } = one.request {
+            let held = self.elections[&one.election].held;
+            assert!(held.is_none_or(|(held, until)| held != token || until <= now));
+        }
+    }
+
     fn begins(&mut self, call: CallId, sent: Sent) {
         assert!(self.sent.insert(call, sent).is_none(), "each call begins once");
     }
@@ -359,6 +380,7 @@ impl Process {
                 assert!(handle.has_left && !handle.drains);
                 handle.has_ended = true;
             }
+            News::RunsOut { .. } => self.seen.ran_out += 1,
             News::WorkSilent(_) => self.seen.silent += 1,
             News::WorkLost { .. } => self.seen.work_lost += 1,
             _ => {}

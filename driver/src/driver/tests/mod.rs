@@ -1,7 +1,11 @@
 mod desk;
 
+use std::time::Duration;
+
 use tenure_core::Event::{SteppedDown, StoreUnavailable, Withdrawn};
-use tenure_core::{Acquire, Config, Pending, Reply, Request, StepDownReason, Token};
+use tenure_core::{
+    Acquire, Asked, Config, NameId, Pending, Reply, Request, StepDownReason, Token, Wish,
+};
 
 use super::*;
 use crate::admission::{Lane, Slack, Waiting};
@@ -183,10 +187,10 @@ fn a_profile_is_told_again_after_a_failure() {
     let describes = |desk: &mut Desk| {
         desk.rest();
         let call = desk.actions.iter().find_map(|action| match action {
-            Action::Describe(call, _) => Some(*call),
+            Action::Describe { call, .. } => Some(*call),
             _ => None,
         });
-        desk.actions.retain(|action| !matches!(action, Action::Describe(..)));
+        desk.actions.retain(|action| !matches!(action, Action::Describe { .. }));
         call
     };
     let told = |desk: &mut Desk, call| {
@@ -271,7 +275,7 @@ fn a_description_that_is_not_answered_is_given_up() {
     desk.command(Command::Describe(1));
     desk.rest();
     let call = desk.actions.iter().find_map(|action| match action {
-        Action::Describe(call, _) => Some(*call),
+        Action::Describe { call, .. } => Some(*call),
         _ => None,
     });
     let cancel = Action::Cancel(call.unwrap());
@@ -290,4 +294,56 @@ fn few_calls_follow_those_that_were_given_up() {
     desk.actions.clear();
     desk.answer(last, vec![held()]);
     assert!(desk.calls().len() <= 2);
+}
+
+/// Another candidate asks for the lead.
+fn asked() -> Outcome {
+    let asked = Some(Asked { name: NameId::from_bits(7), defer: Duration::ZERO });
+    Outcome::Answered(Reply::Renewed { asked, wanted: Some(Wish::Anybody), past: None })
+}
+
+#[test]
+fn a_held_tenure_is_not_handed_over() {
+    let mut desk = Desk::with(1, 1);
+    desk.grant_all();
+    let renews = |desk: &mut Desk| {
+        desk.command(Command::RenewNow);
+        desk.rest();
+        for (call, _) in desk.calls() {
+            desk.answer(call, vec![asked()]);
+        }
+    };
+    desk.command(Command::Held(Token::FIRST.next(), NOW + SECOND * 9));
+    desk.command(Command::Held(Token::FIRST, NOW + SECOND));
+    renews(&mut desk);
+    assert!(desk.leads(0));
+    desk.sleep(SECOND);
+    renews(&mut desk);
+    assert!(!desk.leads(0), "the hold is over");
+}
+
+#[test]
+fn the_lease_of_a_held_tenure_runs_out() {
+    let releases = |held_for, is_failing| {
+        let mut desk = Desk::with(1, 1);
+        desk.grant_all();
+        if is_failing {
+            desk.command(Command::RenewNow);
+            desk.rest();
+            let (call, _) = desk.calls().remove(0);
+            desk.answer(call, vec![Outcome::Refused]);
+        }
+        desk.command(Command::Held(Token::FIRST, NOW + held_for));
+        desk.command(Command::Resign(SECOND));
+        desk.handle(Event::Drained(0));
+        desk.rest();
+        let news = desk.news_of(0);
+        let runs_out = News::RunsOut { token: Token::FIRST, held_for };
+        let is_withdrawn = news.contains(&News::Event(Withdrawn));
+        (desk.calls().len(), news.contains(&runs_out), is_withdrawn)
+    };
+    assert_eq!(releases(SECOND, false), (0, true, true));
+    // As if it had been sent to a store that does not answer.
+    assert_eq!(releases(SECOND, true), (0, true, false));
+    assert_eq!(releases(Duration::ZERO, false), (1, false, false));
 }
