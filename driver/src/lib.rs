@@ -53,4 +53,4 @@ pub use alphabet::{
     ObserverId, Outcome, Outgoing, Question, QuestionId, Verdict,
 };
 pub use driver::Driver;
-pub use outage::{Line, Outage};
+pub use outage::Outage;

@@ -36,27 +36,6 @@ pub struct Outage<E> {
     is_said: bool,
 }
 
-/// A line that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// The store is unavailable.
-    Begins,
-    /// It still is.
-    Lasts {
-        /// Since so long.
-        down: Duration,
-        /// For so many elections.
-        elections: usize,
-    },
-    /// It answers again.
-    Ends {
-        /// After so long.
-        down: Duration,
-    },
-    /// No candidate is left that the store does not answer.
-    NobodyIsLeft,
-}
-
 impl<E: Copy + PartialEq> Outage<E> {
     /// Every election is answered. `timeout` is the kind of error that says that there was no
     /// reply.
@@ -65,22 +44,27 @@ impl<E: Copy + PartialEq> Outage<E> {
         Self { timeout, without, since: Instant::ORIGIN, said: None, is_said: false }
     }
 
-    /// The store no longer answers that election.
-    pub fn begins(&mut self, now: Instant, id: ElectionId, kind: E) -> Option<Line> {
+    /// The number of elections that the store does not answer.
+    pub fn elections(&self) -> usize {
+        self.without.len()
+    }
+
+    /// The store no longer answers that election. True if a line is due that it is unavailable.
+    pub fn begins(&mut self, now: Instant, id: ElectionId, kind: E) -> bool {
         if self.without.is_empty() {
             self.since = now;
             self.is_said = false;
         }
         self.without.insert(id);
         if self.is_said || self.said.is_some_and(|(at, _)| now.since(at) < APART) {
-            return None;
+            return false;
         }
         self.says(now, kind);
-        Some(Line::Begins)
+        true
     }
 
-    /// A request has failed.
-    pub fn lasts(&mut self, now: Instant, kind: E) -> Option<Line> {
+    /// A request has failed. The time since the beginning, if a line is due that the outage lasts.
+    pub fn lasts(&mut self, now: Instant, kind: E) -> Option<Duration> {
         let (at, said) = self.said.filter(|_| !self.without.is_empty())?;
         // A timeout says least: the cause turns out when the connection is gone, and connecting
         // fails.
@@ -90,7 +74,7 @@ impl<E: Copy + PartialEq> Outage<E> {
             return None;
         }
         self.says(now, kind);
-        Some(Line::Lasts { down: now.since(self.since), elections: self.without.len() })
+        Some(now.since(self.since))
     }
 
     fn says(&mut self, now: Instant, kind: E) {
@@ -98,16 +82,18 @@ impl<E: Copy + PartialEq> Outage<E> {
         self.said = Some((now, kind));
     }
 
-    /// The store answers that election again.
-    pub fn ends(&mut self, now: Instant, id: ElectionId) -> Option<Line> {
+    /// The store answers that election again. The time since the beginning, if a line is due that
+    /// the outage is over.
+    pub fn ends(&mut self, now: Instant, id: ElectionId) -> Option<Duration> {
         let is_last = self.without.remove(&id) && self.without.is_empty();
-        (is_last && self.is_said).then(|| Line::Ends { down: now.since(self.since) })
+        (is_last && self.is_said).then(|| now.since(self.since))
     }
 
-    /// An election is over. Whether the store would have answered it again is not known.
-    pub fn leaves(&mut self, id: ElectionId) -> Option<Line> {
+    /// An election is over. Whether the store would have answered it again is not known. True if a
+    /// line is due that it was the last one without an answer.
+    pub fn leaves(&mut self, id: ElectionId) -> bool {
         let is_last = self.without.remove(&id) && self.without.is_empty();
-        (is_last && self.is_said).then_some(Line::NobodyIsLeft)
+        is_last && self.is_said
     }
 }
 
@@ -125,23 +111,21 @@ mod tests {
     #[test]
     fn an_outage_of_many_has_one_line_at_its_ends() {
         let mut outage = Outage::new(TIMEOUT);
-        let begun: Vec<_> = (0..1_000).map(|id| outage.begins(at(5), id, TIMEOUT)).collect();
-        assert_eq!(begun.iter().flatten().collect::<Vec<_>>(), [&Line::Begins]);
+        let begun = (0..1_000).filter(|id| outage.begins(at(5), *id, TIMEOUT)).count();
+        assert_eq!((begun, outage.elections()), (1, 1_000));
         let lasts: Vec<_> = (6..130).filter_map(|now| outage.lasts(at(now), TIMEOUT)).collect();
-        let line = |seconds| Line::Lasts { down: Duration::from_secs(seconds), elections: 1_000 };
-        assert_eq!(lasts, [line(60), line(120)]);
+        assert_eq!(lasts, [60, 120].map(Duration::from_secs));
         let ended: Vec<_> = (0..1_000).filter_map(|id| outage.ends(at(135), id)).collect();
-        assert_eq!(ended, [Line::Ends { down: Duration::from_secs(130) }]);
+        assert_eq!(ended, [Duration::from_secs(130)]);
         assert_eq!(outage.lasts(at(500), TIMEOUT), None);
     }
 
     #[test]
     fn the_cause_follows_soon() {
         let mut outage = Outage::new(TIMEOUT);
-        assert_eq!(outage.begins(at(5), 1, TIMEOUT), Some(Line::Begins));
+        assert!(outage.begins(at(5), 1, TIMEOUT));
         assert_eq!(outage.lasts(at(14), REFUSED), None);
-        let lasts = Line::Lasts { down: Duration::from_secs(10), elections: 1 };
-        assert_eq!(outage.lasts(at(15), REFUSED), Some(lasts));
+        assert_eq!(outage.lasts(at(15), REFUSED), Some(Duration::from_secs(10)));
         assert_eq!(outage.lasts(at(30), TIMEOUT), None, "says less");
     }
 
@@ -150,7 +134,7 @@ mod tests {
         let mut outage = Outage::new(TIMEOUT);
         let mut lines = 0;
         for now in 0..100 {
-            lines += usize::from(outage.begins(at(2 * now), 1, REFUSED).is_some());
+            lines += usize::from(outage.begins(at(2 * now), 1, REFUSED));
             lines += usize::from(outage.ends(at(2 * now + 1), 1).is_some());
         }
         assert_eq!(lines, 40, "two each ten seconds");
@@ -161,8 +145,8 @@ mod tests {
         let mut outage = Outage::new(TIMEOUT);
         outage.begins(at(5), 1, TIMEOUT);
         outage.begins(at(5), 2, TIMEOUT);
-        assert_eq!(outage.leaves(1), None);
-        assert_eq!(outage.leaves(3), None);
-        assert_eq!(outage.leaves(2), Some(Line::NobodyIsLeft));
+        assert!(!outage.leaves(1));
+        assert!(!outage.leaves(3));
+        assert!(outage.leaves(2));
     }
 }

@@ -292,9 +292,7 @@ impl CandidateBuilder {
         let (seed, phase) = (Seed::new(random), u64::try_from(random >> 64).unwrap_or_default());
         let settings = elections.settings(Chosen {
             profile,
-            ttl: config.ttl(),
-            request_timeout: config.request_timeout(),
-            poll_bound: config.poll_bound(),
+            config,
             longest_stop: explanation.longest_stop,
             hold_off: self.hold_off.unwrap_or(config.renew_interval()),
             keeps_lead_without_work: self.keeps_lead_without_work,
@@ -314,20 +312,21 @@ impl CandidateBuilder {
             standing: Announced::new(elections.runtime().now()),
             recorder,
         });
-        Ok(Box::new(NewElection { shared, config, seed, phase, metrics }))
+        Ok(Box::new(NewElection { shared, seed, phase, metrics }))
     }
 }
 
 /// Hands the new election to the driver.
 fn join(new: Box<NewElection>, elections: &Elections) -> Result<Candidate, StartError> {
-    let (candidate, config) = (Candidate::new(Arc::clone(&new.shared)), new.config);
+    let candidate = Candidate::new(Arc::clone(&new.shared));
     elections.send(Command::Join(new))?;
-    log_settings(candidate.shared(), elections.store().traits().name, &config);
+    log_settings(candidate.shared(), elections.store().traits().name);
     Ok(candidate)
 }
 
 /// All that decides how the candidate behaves, in one line.
-fn log_settings(shared: &Shared, store: &'static str, config: &Config) {
+fn log_settings(shared: &Shared, store: &'static str) {
+    let config = &shared.settings.chosen.config;
     let explained = config.explain();
     logging::info!(
         target: LIFE, key = ?shared.key, name = shared.name(), store,

@@ -46,7 +46,7 @@ async fn nothing_is_kept_of_elections_that_have_ended() {
     }
     // A pause of the machine may have left it no turn in that moment.
     for _ in 0..10 {
-        if driver.remembers() == [0; 5] {
+        if driver.remembers() == [0; 8] {
             break;
         }
         tokio::select! {
@@ -55,5 +55,5 @@ async fn nothing_is_kept_of_elections_that_have_ended() {
             () = pauses() => {}
         }
     }
-    assert_eq!(driver.remembers(), [0; 5]);
+    assert_eq!(driver.remembers(), [0; 8]);
 }

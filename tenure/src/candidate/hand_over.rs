@@ -82,7 +82,7 @@ impl Candidate {
         let mut events = self.events();
         let Some(tenure) = self.tenure() else { return Err(HandOverError::NotLeading) };
         let (shared, token) = (self.shared(), tenure.token());
-        let within = shared.settings.chosen.ttl;
+        let within = shared.settings.chosen.config.ttl();
         let now = shared.runtime.now();
         let until = now + within;
         if let Some(remaining) = tenure.held_until().map(|held| held.since(now))
@@ -117,7 +117,7 @@ impl Candidate {
                     target: LIFE, key = ?shared.key, %token, to, ?within,
                     "the candidate that should lead has not asked for it: the lead is not handed over"
                 );
-                let again = shared.runtime.now() + shared.settings.chosen.request_timeout;
+                let again = shared.runtime.now() + shared.settings.chosen.config.request_timeout();
                 // The wish stays if the store does not answer, which does no harm.
                 let _ = shared.want(token, None, again).await;
                 return Err(HandOverError::NobodyAsked { within });

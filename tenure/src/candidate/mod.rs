@@ -175,8 +175,8 @@ impl Candidate {
             key: shared.key.clone(),
             commands: commands.clone(),
             runtime: Arc::clone(&shared.runtime),
-            poll_bound: chosen.poll_bound,
-            request_timeout: chosen.request_timeout,
+            poll_bound: chosen.config.poll_bound(),
+            request_timeout: chosen.config.request_timeout(),
         });
         let over = async move {
             let is_over = |standing| match standing {

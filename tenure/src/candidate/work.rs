@@ -11,6 +11,7 @@ use futures_util::future::{Map, lazy};
 use super::{Candidate, Stopped};
 use crate::Token;
 use crate::logging::{self, LIFE};
+use crate::runtime::thousandths;
 use crate::shared::{Command, LostWork, Shared, Standing, StopError};
 use crate::tenure::{Tenure, WorkResult};
 
@@ -327,14 +328,15 @@ impl Offer {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.offers.fetch_add(1, Ordering::AcqRel);
         // Without a driver, the candidate never leads again.
-        let _ = shared.send(Command::WorkOffered { id: shared.id });
+        let _ = shared.send(Command::Offers { id: shared.id });
         Self { shared: Arc::clone(shared), under_way: None, is_done: false }
     }
 
     /// The work has ended with an error under its tenure, and is offered again.
     fn failed(&self, token: Token, before: u32, error: &impl Display) {
         let (id, key) = (self.shared.id, &self.shared.key);
-        let how = LostWork::Failed { before };
+        let thousandths = thousandths(&*self.shared.runtime);
+        let how = LostWork::Failed { before, thousandths };
         // First, since showing the error runs code of the application. A driver that is gone renews
         // nothing.
         let _ = self.shared.send(Command::WorkLost { id, token: Some(token), how });
@@ -369,6 +371,10 @@ impl Drop for Offer {
     fn drop(&mut self) {
         let is_last = self.shared.offers.fetch_sub(1, Ordering::AcqRel) == 1;
         if self.is_done || self.shared.settings.chosen.keeps_lead_without_work {
+            if is_last {
+                // A driver that is gone renews nothing.
+                let _ = self.shared.send(Command::Offers { id: self.shared.id });
+            }
             return;
         }
         let token = self.under_way.take().filter(Tenure::is_current).map(|tenure| tenure.token());

@@ -1,183 +1,317 @@
-//! The calls to the store that are under way, and when their requests are given up.
+//! The calls to the store that are under way.
+//!
+//! They run in the driver's task. A caller of a question that gives up drops only its end of a
+//! channel, not the request: a request that is dropped condemns its connection, which all elections
+//! share.
 
-use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
-use smallvec::SmallVec;
-use tenure_core::RequestId;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::HolderId;
+use tenure_driver::{CallId, DescribeOutcome, Outcome, Outgoing};
 
-use super::admission::{Kind, Lane, Left};
-use super::{CallEnd, CallResult, World};
-use crate::Instant;
-use crate::logging::request_span;
-use crate::shared::ElectionId;
-use crate::store::{Key, Request, StoreTraits};
+use super::{Driver, Input, Table};
+use crate::logging::{self, LIFE, REQUEST, request_span};
+use crate::shared::{Ask, ElectionId, QuestionId, Version};
+use crate::store::{AnyStore, Reply, Request, Store, StoreError, StoreErrorKind};
+use crate::{Instant, Token};
 
-/// The requests of one election that are under way. Usually one; two while a lease is handed back
-/// before its last renewal was answered.
 #[derive(Default)]
-pub(super) struct Calls(SmallVec<[Call; 1]>);
-
-struct Call {
-    id: RequestId,
-    name: &'static str,
-    give_up_at: Instant,
-    left: Left,
-    /// Shared by the requests of its call that have not been given up.
-    wanted: Arc<AbortHandle>,
+pub(super) struct Calls {
+    futures: FuturesUnordered<BoxFuture<'static, Ended>>,
+    /// A future is dropped where it is polled, so a call is cancelled through this.
+    aborts: Table<CallId, AbortHandle>,
+    /// The questions that wait for their departure.
+    questions: Table<QuestionId, Box<Ask>>,
+    /// The longest time that any of them may take.
+    patience: Duration,
 }
 
-/// A request that leaves now.
-pub(super) struct Outgoing {
-    pub(super) election: ElectionId,
-    pub(super) id: RequestId,
-    pub(super) key: Key,
-    pub(super) request: Request,
-    pub(super) sent_at: Instant,
-    pub(super) give_up_at: Instant,
+/// The end of a call.
+pub(super) enum Ended {
+    /// Empty if the call was cancelled.
+    Called(CallId, Vec<Answered>),
+    /// Its caller was answered.
+    Asked(CallId, Outcome),
+    Described {
+        call: CallId,
+        election: ElectionId,
+        version: u64,
+        /// `None` if it was cancelled.
+        result: Option<Result<(), StoreError>>,
+    },
 }
 
-/// The most requests of one kind in a call.
-pub(super) struct InCall {
-    pub(super) renewals: usize,
-    looks: usize,
-    acquires: usize,
-}
-
-impl InCall {
-    pub(super) fn new(traits: &StoreTraits) -> Self {
-        let StoreTraits { renewals_in_call, looks_in_call, acquires_in_call, .. } = *traits;
-        Self {
-            renewals: renewals_in_call.max(1),
-            looks: looks_in_call.max(1),
-            acquires: acquires_in_call.max(1),
-        }
-    }
-}
-
-/// The requests that leave with the next call.
-pub(super) struct NextCall {
-    requests: Vec<Outgoing>,
-    /// Once it has a request.
-    left: Option<Left>,
-    wanted: Arc<AbortHandle>,
-    registration: AbortRegistration,
-}
-
-impl Default for NextCall {
-    fn default() -> Self {
-        let (abort, registration) = AbortHandle::new_pair();
-        Self { requests: Vec::new(), left: None, wanted: Arc::new(abort), registration }
-    }
-}
-
-impl NextCall {
-    /// True if another request of that kind may join.
-    pub(super) fn has_room(&self, kind: Kind, in_call: &InCall) -> bool {
-        let most = match kind {
-            Kind::Release => 1,
-            Kind::Renewal => in_call.renewals,
-            Kind::Look => in_call.looks,
-            Kind::Acquire => in_call.acquires,
-        };
-        let is_alike = |one: &Outgoing| match one.request {
-            Request::Release { .. } => kind == Kind::Release,
-            Request::Renew { .. } => kind == Kind::Renewal,
-            Request::Look { .. } => kind == Kind::Look,
-            Request::Acquire { .. } => kind == Kind::Acquire,
-            Request::Ask { .. }
-            | Request::Want { .. }
-            | Request::Describe { .. }
-            | Request::Observe
-            | Request::Notify { .. } => false,
-        };
-        self.requests.len() < most && self.requests.iter().all(is_alike)
-    }
+/// The end of a candidate's request.
+pub(super) struct Answered {
+    election: ElectionId,
+    request: &'static str,
+    result: Result<Reply, StoreError>,
 }
 
 impl Calls {
-    /// The request leaves with the next call.
-    pub(super) fn join(&mut self, world: &mut World, lane: Lane, outgoing: Outgoing) {
-        let call = &mut world.next_call;
-        let name = outgoing.request.name();
-        let leaves = || world.admission.leaves(lane, name, outgoing.sent_at);
-        let left = *call.left.get_or_insert_with(leaves);
-        self.0.push(Call {
-            id: outgoing.id,
-            name,
-            give_up_at: outgoing.give_up_at,
-            left,
-            wanted: Arc::clone(&call.wanted),
-        });
-        call.requests.push(outgoing);
+    /// A call leaves, and may take that long: its future is polled once the driver takes what has
+    /// happened.
+    fn leaves<T>(
+        &mut self,
+        call: CallId,
+        within: Duration,
+        asked: impl Future<Output = T> + Send + 'static,
+        ended: impl FnOnce(Option<T>) -> Ended + Send + 'static,
+    ) {
+        let (abort, registration) = AbortHandle::new_pair();
+        self.aborts.insert(call, abort);
+        self.patience = self.patience.max(within);
+        let asked = Abortable::new(asked, registration);
+        self.futures.push(asked.map(|result| ended(result.ok())).boxed());
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// A call has ended. False if its request was given up before.
-    pub(super) fn ended(&mut self, id: RequestId) -> bool {
-        let before = self.0.len();
-        self.0.retain(|call| call.id != id);
-        self.0.len() < before
-    }
-
-    /// The earliest time to give one up.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.0.iter().map(|call| call.give_up_at).min()
-    }
-
-    /// Gives up the requests whose time is over, and returns their names and calls. A call without
-    /// a request that is still wanted is dropped, which tells the connection that it may be stuck.
-    pub(super) fn give_up(&mut self, now: Instant) -> Vec<(&'static str, Left)> {
-        let mut late = Vec::new();
-        while let Some(place) = self.0.iter().position(|call| call.give_up_at <= now) {
-            let call = self.0.remove(place);
-            if let Some(last) = Arc::into_inner(call.wanted) {
-                last.abort();
-            }
-            late.push((call.name, call.left));
+    /// Drops the future of a call, which tells the connection that it may be stuck.
+    pub(super) fn cancel(&mut self, call: CallId) {
+        if let Some(abort) = self.aborts.remove(&call) {
+            abort.abort();
         }
-        late
+    }
+
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended>> {
+        self.futures.poll_next_unpin(context)
+    }
+
+    /// The number of calls under way.
+    pub(super) fn len(&self) -> usize {
+        self.futures.len()
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// The futures under way, for a driver that is dropped.
+    pub(super) fn take(&mut self) -> FuturesUnordered<BoxFuture<'static, Ended>> {
+        std::mem::take(&mut self.futures)
+    }
+
+    /// A question waits for its departure.
+    pub(super) fn wait(&mut self, ask: Box<Ask>) {
+        self.questions.insert(ask.question, ask);
+    }
+
+    /// The caller of a question has given up. One that has left goes on.
+    pub(super) fn forget(&mut self, question: QuestionId) {
+        self.questions.remove(&question);
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembers(&self) -> usize {
+        self.futures.len() + self.aborts.len() + self.questions.len()
     }
 }
 
-impl World {
-    /// The election whose request leaves in the same call as those that the next call has.
-    pub(super) fn next_alike(&mut self, kind: Kind, now: Instant) -> Option<ElectionId> {
-        let has_room = self.next_call.has_room(kind, &self.in_call);
-        if has_room { self.admission.next_of(kind, now) } else { None }
+impl Driver {
+    /// Carries out requests of candidates in one call.
+    pub(super) fn call(&mut self, call: CallId, requests: Vec<Outgoing>) {
+        let mut within = Duration::ZERO;
+        let of_store = |one: &Outgoing| {
+            let election = self.elections.get(&one.election)?;
+            within = within.max(election.request_timeout());
+            let shared = &election.shared;
+            Some((shared.key.clone(), Request::of_machine(one.request, || shared.profile())))
+        };
+        let asked: Option<Vec<_>> = requests.iter().map(of_store).collect();
+        // Each has an election. If one had none, the answers would be those of other requests.
+        let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
+            return self.echoes.push_back(Input::Called(call, Vec::new()));
+        };
+        let (key, first) = &asked[0];
+        let span = request_span(key, first.name(), asked.len());
+        let names: Vec<_> = asked.iter().map(|(_, request)| request.name()).collect();
+        let ended = move |results: Option<Vec<_>>| {
+            let Some(results) = results else { return Ended::Called(call, Vec::new()) };
+            let mut results = results.into_iter();
+            // A store that answers less than it was asked leaves the rest unknown.
+            let mut result = || results.next().unwrap_or_else(no_answer);
+            let answered = |(one, request): (Outgoing, _)| {
+                let election = one.election;
+                Answered { election, request, result: result() }
+            };
+            Ended::Called(call, requests.into_iter().zip(names).map(answered).collect())
+        };
+        let asked = span.instrument(self.store.call_all_owned(asked));
+        self.calls.leaves(call, within, asked, ended);
     }
 
-    /// Carries out the next call, if it has any request.
-    pub(super) fn call(&mut self) {
-        let next = std::mem::take(&mut self.next_call);
-        let NextCall { requests, left, wanted: _, registration } = next;
-        let (Some(first), Some(left)) = (requests.first(), left) else { return };
-        let span = request_span(&first.key, first.request.name(), requests.len());
-        let (asked, answered): (Vec<_>, Vec<_>) = requests
-            .into_iter()
-            .map(|one| {
-                let name = one.request.name();
-                ((one.key, one.request), (one.election, one.id, name, one.sent_at))
-            })
-            .unzip();
-        let call = self.store.call_all_owned(asked);
-        let call = async move {
-            let mut results = call.await.into_iter();
-            let result = |(election, id, name, sent_at)| {
-                // A store that answers less than it was asked leaves the rest unknown.
-                let result = results.next().unwrap_or_else(super::no_answer);
-                CallResult { election, id, name, sent_at, result }
-            };
-            answered.into_iter().map(result).collect::<Vec<_>>()
+    /// Asks the store a question of the application.
+    pub(super) fn ask(&mut self, call: CallId, question: QuestionId) {
+        let Some(ask) = self.calls.questions.remove(&question) else {
+            // Its caller has given up.
+            return self.echoes.push_back(Input::Called(call, vec![Outcome::Unanswered]));
         };
-        let call = Abortable::new(span.instrument(call), registration);
-        // The requests of an aborted call were given up before.
-        let end =
-            move |results: Result<_, _>| CallEnd { left, results: results.unwrap_or_default() };
-        self.calls.push(call.map(end).boxed());
+        let Ask { question: _, key, request, within, answer, place } = *ask;
+        drop(place);
+        let ended = move |result: Option<_>| {
+            let late = || Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")));
+            let result = result.unwrap_or_else(late);
+            let outcome = outcome_of(&result);
+            // The caller may have given up.
+            let _ = answer.send(result);
+            Ended::Asked(call, outcome)
+        };
+        self.calls.leaves(call, within, self.store.call_owned(key, request), ended);
     }
+
+    /// Tells the store the present profile of a leader.
+    pub(super) fn describe(
+        &mut self,
+        call: CallId,
+        election: ElectionId,
+        holder: HolderId,
+        token: Token,
+    ) {
+        let one = self.elections.get(&election);
+        let Some((one, latest)) = one.and_then(|one| Some((one, one.shared.replaced.present()?)))
+        else {
+            // It was never replaced.
+            let nothing = DescribeOutcome::Unanswered;
+            return self.echoes.push_back(Input::Described(call, 0, nothing));
+        };
+        let Version { number: version, profile, .. } = latest;
+        let request = Request::Describe { holder, token, version, profile };
+        let ended = move |result: Option<Result<Reply, _>>| {
+            let result = result.map(|result| result.map(drop));
+            Ended::Described { call, election, version, result }
+        };
+        let asked = self.store.call_owned(one.shared.key.clone(), request);
+        self.calls.leaves(call, one.request_timeout(), asked, ended);
+    }
+
+    /// A call has ended.
+    pub(super) fn ended(&mut self, now: Instant, ended: Ended) {
+        match ended {
+            Ended::Called(call, results) => {
+                self.calls.aborts.remove(&call);
+                let outcomes = results.into_iter().map(|one| self.answered(now, one)).collect();
+                self.hand_in(now, Input::Called(call, outcomes));
+            }
+            Ended::Asked(call, outcome) => {
+                self.calls.aborts.remove(&call);
+                self.hand_in(now, Input::Called(call, vec![outcome]));
+            }
+            Ended::Described { call, election, version, result } => {
+                self.calls.aborts.remove(&call);
+                let outcome = self.described(election, version, result);
+                self.hand_in(now, Input::Described(call, version, outcome));
+            }
+        }
+    }
+
+    /// Notes for people what became of a request, before the machine's news refer to it.
+    fn answered(&mut self, now: Instant, answered: Answered) -> Outcome {
+        let Answered { election: id, request, result } = answered;
+        let outcome = outcome_of(&result);
+        match (result, outcome) {
+            (Ok(reply), Outcome::Answered(_)) => {
+                let Some(election) = self.elections.get_mut(&id) else { return outcome };
+                election.answered(&reply, now);
+                let asks = matches!(reply, Reply::Renewed { asked: Some(_), .. });
+                if let Some(held) = election.held().filter(|_| asks) {
+                    self.hand_in(now, Input::Command(id, held));
+                }
+            }
+            (Ok(_), _) => {
+                let detail = format!("to {request}");
+                self.failed(
+                    now,
+                    id,
+                    request,
+                    StoreError::new(StoreErrorKind::UnexpectedReply, detail),
+                );
+            }
+            (Err(error), _) => self.failed(now, id, request, error),
+        }
+        outcome
+    }
+
+    /// A request of a candidate has failed.
+    pub(super) fn failed(
+        &mut self,
+        now: Instant,
+        id: ElectionId,
+        request: &'static str,
+        error: StoreError,
+    ) {
+        let Some(election) = self.elections.get_mut(&id) else { return };
+        logging::debug!(target: REQUEST, key = ?election.shared.key, request, %error, "failed");
+        self.outage.lasts(now, &error);
+        election.failed(error);
+    }
+
+    fn described(
+        &mut self,
+        id: ElectionId,
+        version: u64,
+        result: Option<Result<(), StoreError>>,
+    ) -> DescribeOutcome {
+        let Some(election) = self.elections.get(&id) else { return DescribeOutcome::Unanswered };
+        let key = &election.shared.key;
+        match result.unwrap_or_else(|| Err(given_up(&self.store, election.request_timeout()))) {
+            Ok(()) => {
+                logging::debug!(target: REQUEST, ?key, version, "the leader's metadata are recorded");
+                DescribeOutcome::Answered
+            }
+            Err(error) if error.kind() == StoreErrorKind::Unsupported => {
+                if !std::mem::replace(&mut self.has_refused_descriptions, true) {
+                    logging::warn!(
+                        target: LIFE, ?key, %error,
+                        "other candidates are not told a leader's new metadata before its next tenure; not said \
+                         again of other elections"
+                    );
+                }
+                DescribeOutcome::Unsupported
+            }
+            // Told again after the next renewal.
+            Err(error) => {
+                logging::debug!(target: REQUEST, ?key, %error, "the leader's metadata were not recorded");
+                if is_answer(&error) {
+                    DescribeOutcome::Refused
+                } else {
+                    DescribeOutcome::Unanswered
+                }
+            }
+        }
+    }
+}
+
+/// The outcome of a request for the machine.
+fn outcome_of(result: &Result<Reply, StoreError>) -> Outcome {
+    match result {
+        Ok(reply) => reply.to_contract().map_or(Outcome::Unexpected, Outcome::Answered),
+        Err(error) if is_answer(error) => Outcome::Refused,
+        Err(_) => Outcome::Unanswered,
+    }
+}
+
+/// True if a server has answered with that error: then the connection carries requests.
+fn is_answer(error: &StoreError) -> bool {
+    !matches!(
+        error.kind(),
+        StoreErrorKind::Timeout
+            | StoreErrorKind::Unreachable
+            | StoreErrorKind::Disconnected
+            | StoreErrorKind::Tls
+    )
+}
+
+/// The error of a request that was given up: why there is no connection, or that there was no
+/// reply.
+pub(super) fn given_up(store: &AnyStore, within: Duration) -> StoreError {
+    store
+        .connect_error()
+        .unwrap_or_else(|| StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
+}
+
+fn no_answer() -> Result<Reply, StoreError> {
+    Err(StoreError::new(StoreErrorKind::UnexpectedReply, "no answer to this request of a call"))
 }

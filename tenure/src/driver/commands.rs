@@ -1,81 +1,94 @@
-//! Carries out the commands of handles.
+//! Hands the commands of handles to the machine.
+//!
+//! What handles and the driver share is read here, after the command was taken. Each change of it
+//! sends one, so the machine has the last value after the last command.
 
-use tenure_core::Input;
+use tenure_driver::{Command as To, Join, Question};
 
-use super::Driver;
-use super::election::Election;
-use super::spread::Phase;
-use crate::shared::Command;
+use super::{Driver, Election, Input};
+use crate::Instant;
+use crate::shared::{Ask, Command, ElectionId, NewElection};
 
 impl Driver {
-    pub(super) fn command(&mut self, command: Command) {
-        match command {
-            Command::Join(new) => {
-                if self.elections.is_empty() {
-                    self.world.phase = Phase(new.phase);
-                }
-                let election = Box::new(Election::new(*new));
-                let id = election.id();
-                self.hints.join(election.key(), id);
-                self.elections.insert(id, election);
-                self.step(id, Input::Campaign);
-            }
+    pub(super) fn command(&mut self, now: Instant, command: Command) {
+        let input = match command {
+            Command::Join(new) => Some(self.join(*new)),
             Command::Resign { id, again_after, done } => {
-                if let Some(election) = self.elections.get_mut(&id) {
-                    self.world.withdrawals.entry(id).or_default().push(done);
-                    election.reopen();
-                    let again_after = election.again_after(again_after);
-                    self.step(id, Input::Resign { again_after });
+                // Without the election the caller looks whether it has stopped.
+                if self.elections.contains_key(&id) {
+                    self.withdrawals.entry(id).or_default().push(done);
                 }
-            }
-            Command::RenewNow { id } => {
-                let now = self.world.runtime.now();
-                if let Some(election) = self.elections.get_mut(&id) {
-                    election.renew_now(now);
-                    self.step(id, Input::Wake);
-                }
+                Some(Input::Command(id, To::Resign(again_after)))
             }
             Command::Stop { id, done } => {
-                if let Some(election) = self.elections.get_mut(&id) {
-                    if let Some(done) = done {
-                        self.world.withdrawals.entry(id).or_default().push(done);
+                if let Some(done) = done {
+                    if self.elections.contains_key(&id) {
+                        self.withdrawals.entry(id).or_default().push(done);
+                    } else {
+                        // It has stopped already.
+                        let _ = done.send(());
                     }
-                    election.stopping();
-                    self.step(id, Input::Resign { again_after: None });
-                } else if let Some(done) = done {
-                    // It has stopped already.
-                    let _ = done.send(());
                 }
+                Some(Input::Command(id, To::Stop))
             }
-            // Whether it campaigns now follows from the offers.
-            Command::WorkOffered { id } => self.step(id, Input::Wake),
-            Command::WorkLost { id, token, how } => {
-                let now = self.world.runtime.now();
-                let election = self.elections.get_mut(&id);
-                if election.is_some_and(|election| election.lost_work(now, token, how)) {
-                    self.step(id, Input::Resign { again_after: None });
-                }
+            Command::RenewNow { id } => Some(Input::Command(id, To::RenewNow)),
+            Command::Offers { id } => {
+                self.of(id, |election| Some(To::Offers(election.shared.is_offered_work())))
             }
+            Command::WorkLost { id, token, how } => self.of(id, |election| {
+                let (any, hold_off) = (election.shared.is_offered_work(), election.hold_off());
+                Some(To::WorkLost { token, how, any, hold_off })
+            }),
             Command::WatchWork { id, token, work } => {
-                let now = self.world.runtime.now();
-                if let Some(election) = self.elections.get_mut(&id) {
-                    election.watch_work(now, token, work);
-                    self.step(id, Input::Wake);
-                }
+                self.of(id, |election| election.watch(token, work))
             }
             Command::Describe { id } => {
-                if let Some(election) = self.elections.get_mut(&id) {
-                    election.profile_was_replaced();
-                    self.step(id, Input::Wake);
-                }
+                self.of(id, |election| election.shared.replaced.notices().map(To::Describe))
             }
-            Command::Ask(ask) => self.world.admission.ask(ask),
+            Command::Ask(ask) => {
+                let Ask { question: id, within, ref request, .. } = *ask;
+                let question = Question { id, request: request.name(), within };
+                self.calls.wait(ask);
+                Some(Input::Ask(question))
+            }
+            Command::GiveUp { question } => {
+                self.calls.forget(question);
+                Some(Input::GiveUp(question))
+            }
             Command::Watch { key, observer, hinted, place } => {
-                self.hints.watch(&key, observer, hinted);
                 drop(place);
+                self.hints.observe(observer, hinted);
+                Some(Input::Watch(key, observer))
             }
-            Command::Unwatch { key, observer } => self.hints.unwatch(&key, observer),
-            Command::Inbox(inbox) => self.world.open(*inbox),
+            Command::Unwatch { key, observer } => {
+                self.hints.forget(observer);
+                Some(Input::Unwatch(key, observer))
+            }
+            Command::Inbox(inbox) => {
+                self.open(*inbox);
+                None
+            }
+        };
+        if let Some(input) = input {
+            self.hand_in(now, input);
         }
+    }
+
+    fn join(&mut self, new: NewElection) -> Input {
+        let (shared, seed, phase) = (&new.shared, new.seed, new.phase);
+        let (election, key, name) = (shared.id, shared.key.clone(), shared.name_id());
+        let config = shared.settings.chosen.config;
+        self.elections.insert(election, Box::new(Election::new(new)));
+        Input::Join(Box::new(Join { election, key, config, name, seed, phase }))
+    }
+
+    /// A command for an election, if there is such a one.
+    fn of(
+        &mut self,
+        id: ElectionId,
+        command: impl FnOnce(&mut Election) -> Option<To>,
+    ) -> Option<Input> {
+        let election = self.elections.get_mut(&id)?;
+        command(election).map(|command| Input::Command(id, command))
     }
 }

@@ -1,56 +1,35 @@
-//! One election: its state machine, its calls, and its tenure.
+//! One election as its handles, its callbacks, the log and the metrics know it.
 
-mod describe;
-mod events;
-mod held;
 mod standing;
-mod watched;
-mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{
-    Candidate as Machine, Claim, Input, Output, Pending, Reply as MachineReply,
-    Request as MachineRequest, RequestId,
-};
+use futures_util::future::BoxFuture;
+use tenure_core::{Claim, OtherSettings};
+use tenure_driver::{Command as To, Verdict};
 use tokio::sync::mpsc;
 
-use super::admission::{Lane, Place, Urgency, Waiting};
-use super::calls::{Calls, Outgoing};
-use super::spread::Renewal;
-use super::{CallResult, World, given_up};
-use crate::logging::{self, LIFE, REQUEST};
+use crate::event::Event;
+use crate::logging::{self, LIFE, REQUEST, tenure_span};
 use crate::metrics::ElectionMetrics;
-use crate::shared::{ElectionId, NewElection, Shared};
-use crate::store::{Key, Request, StoreError, StoreErrorKind};
-use crate::tenure::Tenure;
-use crate::{Instant, Token};
-use describe::Describing;
-pub(super) use describe::Description;
+use crate::shared::{ElectionId, LostWork, NewElection, Shared, Standing};
+use crate::store::StoreError;
+use crate::tenure::{DriverLink, Grant, Tenure};
+use crate::watchdog::WatchedWork;
+use crate::{Config, Instant, StepDownReason, Token};
 use standing::Answer;
-use watched::Watched;
-use work::WithoutWork;
 
 pub(super) struct Election {
-    machine: Machine,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
+    /// The last one.
     tenure: Option<Tenure>,
     /// The tenure's start.
     elected_at: Instant,
-    calls: Calls,
-    /// The request that gives a tenure's lease back.
-    release: Option<(RequestId, Token)>,
-    /// `Lane::Stuck` if its last request was not answered, while the store answered later ones.
-    lane: Lane,
-    renewal: Renewal,
-    /// The time of its timer.
-    pub(super) alarm: Option<Instant>,
-    /// Its place in the queue for admission.
-    place: Option<Place>,
-    stopping: bool,
-    stopped: bool,
+    /// The watched work of the present tenure.
+    watched: Vec<Arc<WatchedWork>>,
+    has_left: bool,
     last_error: Option<Box<StoreError>>,
     /// The last answer, as far as people want to know it.
     answer: Answer,
@@ -58,24 +37,16 @@ pub(super) struct Election {
     has_answered: bool,
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
-    without_work: WithoutWork,
-    watched: Watched,
-    describing: Describing,
     metrics: ElectionMetrics,
 }
-
-/// Into how many times an interval is divided where one call takes many renewals: elections of the
-/// same time renew in one call.
-const TOGETHER: u32 = 500;
 
 /// The most errors that wait for slow callbacks; more are not reported to them.
 const ERRORS: usize = 64;
 
 impl Drop for Election {
     fn drop(&mut self) {
-        if !self.stopped {
+        if !self.has_left {
             if let Some(tenure) = &self.tenure {
-                self.record_driver_gone(tenure);
                 tenure.step_down(tenure.drain_until());
             }
             self.shared.abandoned();
@@ -91,37 +62,70 @@ impl Drop for Election {
 
 impl Election {
     pub(super) fn new(new: NewElection) -> Self {
-        let NewElection { shared, config, seed, metrics, .. } = new;
+        let NewElection { shared, metrics, .. } = new;
         Self {
-            machine: Machine::new(config, shared.name_id(), seed),
             shared,
             tenure: None,
             elected_at: Instant::ORIGIN,
-            calls: Calls::default(),
-            release: None,
-            lane: Lane::Usual,
-            renewal: Renewal::WhenDue,
-            alarm: None,
-            place: None,
-            stopping: false,
-            stopped: false,
+            watched: Vec::new(),
+            has_left: false,
             last_error: None,
             answer: Answer::Other,
             has_answered: false,
             errors: None,
-            without_work: WithoutWork::No,
-            watched: Watched::default(),
-            describing: Describing::default(),
             metrics,
         }
     }
 
-    /// Writes the end of a tenure that has not ended, since the driver is dropped.
-    fn record_driver_gone(&self, tenure: &Tenure) {
-        let now = self.shared.runtime.now();
-        if self.machine.claim(now).is_none() {
-            return;
+    fn config(&self) -> &Config {
+        &self.shared.settings.chosen.config
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.config().request_timeout()
+    }
+
+    pub(super) fn hold_off(&self) -> Duration {
+        self.shared.settings.chosen.hold_off
+    }
+
+    /// The present hold of the last tenure.
+    pub(super) fn held(&self) -> Option<To> {
+        let tenure = self.tenure.as_ref()?;
+        tenure.held_until().map(|until| To::Held(tenure.token(), until))
+    }
+
+    /// Watches work of the present tenure. The work of any other tenure has lost the lead already.
+    pub(super) fn watch(&mut self, token: Token, work: Arc<WatchedWork>) -> Option<To> {
+        let tenure = self.tenure.as_ref()?;
+        if tenure.token() != token || tenure.was_closed() {
+            return None;
         }
+        self.watched.retain(|one| one.due_at().is_some());
+        self.watched.push(work);
+        self.work_due()
+    }
+
+    /// The first due time of the watched work's calls.
+    pub(super) fn work_due(&self) -> Option<To> {
+        let (token, hold_off) = (self.tenure.as_ref()?.token(), self.hold_off());
+        let due = self.watched.iter().filter_map(|one| one.due_at()).min();
+        Some(To::WorkDue { token, due, hold_off })
+    }
+
+    /// Completes when all work of the last tenure has ended.
+    pub(super) fn drained(&self) -> Option<BoxFuture<'static, ElectionId>> {
+        let (work, id) = (self.tenure.as_ref()?.work().clone(), self.shared.id);
+        let drained = async move {
+            work.wait().await;
+            id
+        };
+        Some(drained.boxed())
+    }
+
+    /// The driver is dropped under a current tenure.
+    pub(super) fn driver_gone(&self, now: Instant) {
+        let Some(tenure) = &self.tenure else { return };
         logging::warn!(
             target: LIFE, key = ?self.shared.key, token = %tenure.token(), led = ?now.since(self.elected_at),
             "the driver was dropped under a current tenure: the lease ends by itself"
@@ -131,215 +135,278 @@ impl Election {
         }
     }
 
-    pub(super) fn id(&self) -> ElectionId {
-        self.shared.id
-    }
-
-    pub(super) fn key(&self) -> &Key {
-        &self.shared.key
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        let (machine, calls) = (self.machine.deadline(), self.calls.deadline());
-        let others = self.campaigns_again_at().into_iter().chain(self.renewal.at());
-        let others = others.chain(self.watched.deadline()).chain(self.describing.deadline());
-        machine.into_iter().chain(calls).chain(others).min()
-    }
-
-    /// True if the candidate has stopped and all its calls have ended or were given up.
-    pub(super) fn has_stopped(&self) -> bool {
-        self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
-    }
-
-    pub(super) fn request_timeout(&self) -> Duration {
-        self.machine.config().request_timeout()
-    }
-
-    /// The handle closed the claim before it asked to resign; later claims are open again.
-    pub(super) fn reopen(&mut self) {
-        if !self.stopping {
-            self.shared.leads_until.reopen();
-        }
-    }
-
-    /// Hands an input to the machine, and carries out its outputs. Then the next request waits for
-    /// its admission.
-    pub(super) fn handle(&mut self, world: &mut World, now: Instant, input: Input) {
-        self.step(world, now, input);
-        self.announce(world);
-        let waiting = self.waiting();
-        world.admission.set(self.shared.id, &mut self.place, waiting, self.lane);
-    }
-
-    fn step(&mut self, world: &mut World, now: Instant, input: Input) {
-        self.renewal.time_is(now);
-        if let Input::Reply { id, result: Ok(MachineReply::Released | MachineReply::NotHeld) } =
-            input
-            && let Some((_, token)) = self.release.take_if(|(release, _)| *release == id)
-        {
-            self.shared.standing.given_back(token);
-        }
-        self.machine.handle(now, input);
-        let mut unsent = None;
-        if let Input::Admitted = input {
-            self.renewal = Renewal::WhenDue;
-        }
-        while let Some(output) = self.machine.poll() {
-            match output {
-                Output::Send { id, request, give_up_at } => {
-                    if let MachineRequest::Release { token, .. } = request {
-                        if self.runs_out(token, now) {
-                            unsent = Some(id);
-                            continue;
-                        }
-                        self.release = Some((id, token));
-                    }
-                    let request = Request::of_machine(request, || self.shared.profile());
-                    let (election, key) = (self.shared.id, self.shared.key.clone());
-                    let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
-                    self.calls.join(world, self.lane, one);
-                }
-                Output::Event(event) => self.handle_event(world, now, event),
-            }
-        }
-        // As if the store had answered; one that fails answers nothing.
-        if let Some(id) = unsent
-            && self.last_error.is_none()
-        {
-            self.step(world, now, Input::Reply { id, result: Ok(MachineReply::NotHeld) });
-        }
-        self.give_up_calls(world, now);
-        self.describe(world, now);
-        if self.tenure_was_closed(now) {
-            self.step(world, now, Input::Resign { again_after: Some(Duration::ZERO) });
-        }
-        if self.gives_up_silent_work(now) {
-            let again_after = Some(self.shared.settings.chosen.hold_off);
-            self.step(world, now, Input::Resign { again_after });
-        }
-        if self.campaigns_again_at().is_some_and(|at| now >= at) {
-            self.without_work = WithoutWork::No;
-            self.step(world, now, Input::Campaign);
-        }
-    }
-
-    /// The request that waits for its admission.
-    fn waiting(&self) -> Option<Waiting> {
-        let config = self.machine.config();
-        let two_slow_attempts = config.request_timeout() * 3 + config.retry().1;
-        let renew = |valid_until: Instant| {
-            let urgent_from = valid_until - config.validity() / 2;
-            let hurries_from = valid_until - two_slow_attempts;
-            Waiting::Renew(Urgency { valid_until, urgent_from, hurries_from })
-        };
-        match (self.machine.pending(), self.renewal, &self.tenure) {
-            (Some(Pending::Release), ..) => Some(Waiting::Release),
-            (Some(Pending::Renew { valid_until }), ..) => Some(renew(valid_until)),
-            (Some(Pending::Acquire), ..) => Some(Waiting::Acquire),
-            (Some(Pending::Look), ..) => Some(Waiting::Look),
-            (None, Renewal::Now, Some(tenure)) => Some(renew(tenure.valid_until())),
-            (None, ..) => None,
-        }
-    }
-
-    /// The next renewal, before it is due: see [`spread`](super::spread).
-    fn spread_renewal(&mut self, world: &World, claim: Claim) {
-        let config = self.machine.config();
-        let interval = config.renew_interval();
-        let together =
-            if world.in_call.renewals > 1 { interval / TOGETHER } else { Duration::ZERO };
-        // A renewal that is in flight is not sent again.
-        let due = self.machine.deadline().filter(|_| self.calls.is_empty());
-        // One that follows sooner than usual has a time of its own.
-        let usual = claim.valid_until() - config.validity() + interval;
-        let due = due.filter(|due| *due >= usual);
-        self.renewal = due.map_or(Renewal::WhenDue, |due| {
-            Renewal::before(due, world.phase, self.shared.id, interval, together)
+    /// A tenure begins. False if a handle closed its claim before: the machine has to be told.
+    pub(super) fn elected(&mut self, now: Instant, claim: Claim) -> bool {
+        let shared = &self.shared;
+        let (until, token) = (claim.valid_until(), claim.token());
+        let tenure = Tenure::new(Grant {
+            token,
+            key: shared.key.clone(),
+            runtime: Arc::clone(&shared.runtime),
+            until,
+            drain_until: self.drain_until(claim),
+            driver: Arc::downgrade(shared) as Weak<dyn DriverLink>,
+            recorder: shared.recorder.clone(),
+            span: tenure_span(&shared.key, token, shared.name()),
         });
+        self.elected_at = now;
+        logging::info!(target: LIFE, key = ?shared.key, %token, name = shared.name(), "elected");
+        self.metrics.elected();
+        if let Some(recorder) = &shared.recorder {
+            recorder.elected(now, claim);
+        }
+        let is_open = shared.leads_until.extend(until);
+        if !is_open {
+            tenure.close();
+        }
+        shared.standing.set(Standing::Leading(tenure.clone()), now);
+        shared.events.publish(|| Event::Elected(tenure.clone()));
+        for callback in shared.callbacks.elected(&tenure) {
+            let tenure = tenure.clone();
+            // Its result does not matter to the election.
+            let run = async move {
+                let _ = tenure.run(callback).await;
+            };
+            shared.runtime.spawn(run.boxed());
+        }
+        self.tenure = Some(tenure);
+        is_open
     }
 
-    /// The next renewal leaves as soon as it is admitted. An election without a claim has none.
-    pub(super) fn renew_now(&mut self, now: Instant) {
-        if self.calls.is_empty() && self.machine.claim(now).is_some() {
-            self.renewal = Renewal::Now;
+    /// The claim is extended. False if work or a handle has closed it, by its own reading of the
+    /// clock, just before the renewal arrived: the tenure has to end for the machine too.
+    pub(super) fn renewed(&self, now: Instant, claim: Claim) -> bool {
+        let Some(tenure) = &self.tenure else { return true };
+        self.metrics.renewed(tenure.valid_until().since(now), self.config().validity());
+        if !tenure.extend(claim.valid_until(), self.drain_until(claim)) {
+            return false;
+        }
+        self.shared.leads_until.extend(claim.valid_until());
+        if let Some(recorder) = &self.shared.recorder {
+            recorder.renewed(now, claim);
+        }
+        self.shared.events.publish(|| Event::Renewed(tenure.clone()));
+        true
+    }
+
+    /// The end of the lease that backs a claim, as the candidate can be sure of it.
+    fn drain_until(&self, claim: Claim) -> Instant {
+        claim.valid_until() + self.config().stop_margin()
+    }
+
+    pub(super) fn stepped_down(&mut self, now: Instant, reason: StepDownReason, until: Instant) {
+        self.watched = Vec::new();
+        let Some(tenure) = &self.tenure else { return };
+        let (shared, token) = (&self.shared, tenure.token());
+        shared.leads_until.clear();
+        tenure.step_down(until);
+        shared.standing.set(Standing::Ending, now);
+        log_end(shared, token, reason, now.since(self.elected_at));
+        self.metrics.stepped_down(reason);
+        if let Some(recorder) = &shared.recorder {
+            recorder.stepped_down(now, token, reason);
+        }
+        let ended = tenure.clone();
+        shared.events.publish(|| Event::SteppedDown { tenure: ended, reason });
+        self.run_step_down_callbacks(now, tenure, reason);
+        if !tenure.work().is_empty() {
+            let (tasks, at_most) = (tenure.work().len(), until.since(now));
+            logging::info!(
+                target: LIFE, key = ?shared.key, %token, tasks, ?at_most,
+                "waiting for leader-only work to end before the lease is handed back"
+            );
         }
     }
 
-    /// Leaves the queue for admission: afterwards nothing there names it.
-    pub(super) fn leave_queue(&mut self, world: &mut World) {
-        world.admission.leave(self.shared.id, self.place.take());
-    }
-
-    fn give_up_calls(&mut self, world: &mut World, now: Instant) {
-        for (name, left) in self.calls.give_up(now) {
-            self.lane = if world.admission.overtook(left) { Lane::Stuck } else { Lane::Usual };
-            self.metrics.given_up(now, name, self.request_timeout());
-            let error = given_up(&world.store, self.request_timeout());
-            self.failed(world, now, name, error);
-        }
-    }
-
-    /// The reply of a call as the machine's input; `None` if its outcome is unknown.
-    pub(super) fn call_ended(
-        &mut self,
-        call: &CallResult,
-        world: &mut World,
-    ) -> Option<tenure_core::Reply> {
-        let (now, name) = (world.runtime.now(), call.name);
-        let took = now.since(call.sent_at);
-        if self.calls.ended(call.id) {
-            self.metrics.answered(now, name, took, &call.result);
-        }
-        match &call.result {
-            Ok(answer) => {
-                self.lane = Lane::Usual;
-                let key = &self.shared.key;
-                logging::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
-                let reply = answer.to_contract();
-                if reply.is_some() {
-                    self.answered(answer, now);
-                } else {
-                    let detail = format!("to {name}");
-                    let error = StoreError::new(StoreErrorKind::UnexpectedReply, detail);
-                    self.failed(world, now, name, error);
+    fn run_step_down_callbacks(&self, now: Instant, tenure: &Tenure, reason: StepDownReason) {
+        let bound = now + self.config().drain_bound();
+        for callback in self.shared.callbacks.stepped_down(tenure, reason) {
+            let belongs = tenure.work().token();
+            let late = self.shared.runtime.sleep_until(bound);
+            let work = async move {
+                let _belongs = belongs;
+                tokio::select! {
+                    biased;
+                    () = callback => {}
+                    () = late => logging::warn!(target: LIFE, "a callback was dropped at the drain bound"),
                 }
-                reply.map(|reply| self.unless_held(reply, now))
-            }
-            Err(error) => {
-                self.failed(world, now, name, error.clone());
-                None
-            }
+            };
+            self.shared.runtime.spawn(tenure.span().instrument(work).boxed());
         }
     }
 
-    fn failed(&mut self, world: &mut World, now: Instant, request: &str, error: StoreError) {
-        logging::debug!(target: REQUEST, key = ?self.shared.key, request, %error, "failed");
-        self.describing.may_be_lost();
-        world.outage.lasts(now, &error);
-        if self.shared.callbacks.has_error_callbacks() {
+    pub(super) fn drain_moved(&self, until: Instant) {
+        if let Some(tenure) = &self.tenure {
+            tenure.drain_moved(until);
+        }
+    }
+
+    pub(super) fn runs_out(&self, token: Token, held_for: Duration) {
+        logging::info!(
+            target: LIFE, key = ?self.shared.key, %token, ?held_for,
+            "the tenure has ended before its hold was over: its lease is not given back, and ends by itself"
+        );
+    }
+
+    /// Its name is known from the store's answer.
+    pub(super) fn incumbent_changed(&self, token: Token) {
+        let key = &self.shared.key;
+        let said = "another candidate has the lease";
+        match &self.answer {
+            Answer::Held(seen) if seen.incumbent.token == token => {
+                logging::info!(target: LIFE, ?key, %token, incumbent = &*seen.incumbent.name, "{said}");
+            }
+            Answer::Held(_) | Answer::Other => {
+                logging::info!(target: LIFE, ?key, %token, "{said}");
+            }
+        }
+        self.shared.events.publish(|| Event::IncumbentChanged { token });
+    }
+
+    pub(super) fn watches_past(&mut self, now: Instant, until: Instant) {
+        let remaining = until.since(now);
+        let own_quarantine = self.config().quarantine();
+        let longer = if remaining > own_quarantine {
+            "; that is longer than this candidate's quarantine, since a candidate with a longer TTL has led"
+        } else {
+            ""
+        };
+        logging::warn!(
+            target: LIFE, key = ?self.shared.key, ?remaining, ?own_quarantine,
+            "the store is new to this prefix, was restarted, or lost data: nobody is granted the lease \
+             before the longest lease of an older leader would have ended{longer}"
+        );
+        self.metrics.watching(now, until);
+        self.shared.events.publish(|| Event::Watching { remaining });
+    }
+
+    pub(super) fn contradicted(&self, other: OtherSettings) {
+        let (key, ttl, quarantine) = (&self.shared.key, other.ttl(), other.quarantine());
+        let (own_ttl, own_quarantine) = (self.config().ttl(), self.config().quarantine());
+        if matches!(self.answer, Answer::Other) {
+            logging::warn!(
+                target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                "the last leader, which gave the lead back, had a TTL above the own quarantine, or a quarantine \
+                 below the own TTL: waiting once for the longer of its TTL and its quarantine, unless other \
+                 candidates have these settings still"
+            );
+        } else {
+            logging::error!(
+                target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                "another candidate of this election has a TTL above the own quarantine, or a quarantine below \
+                 the own TTL, so that each handover between them takes the longer of its TTL and its \
+                 quarantine: set the quarantine of every candidate to the longest TTL in use"
+            );
+        }
+        self.metrics.contradicted();
+        self.shared.events.publish(|| Event::SettingsContradict { ttl, quarantine });
+    }
+
+    /// The error of the last request that has failed since the store last answered.
+    pub(super) fn last_error(&self) -> Option<StoreError> {
+        self.last_error.as_deref().cloned()
+    }
+
+    pub(super) fn store_is_unavailable(&mut self, since: Instant, error: StoreError) {
+        self.metrics.store_is_down();
+        self.shared.standing.store_is_unavailable(since, error.clone());
+        self.shared.events.publish(|| Event::StoreUnavailable { error });
+    }
+
+    pub(super) fn store_answers_again(&mut self) {
+        self.last_error = None;
+        self.metrics.store_is_up();
+        self.shared.standing.store_answers();
+        self.shared.events.publish(|| Event::StoreRecovered);
+    }
+
+    /// A request was answered, has failed or was given up.
+    pub(super) fn request_ended(
+        &mut self,
+        now: Instant,
+        request: &'static str,
+        took: Duration,
+        verdict: Verdict,
+    ) {
+        self.metrics.answered(now, request, took, verdict);
+        if verdict != Verdict::Unknown {
+            logging::debug!(target: REQUEST, key = ?self.shared.key, request, ?took, "answered");
+        }
+    }
+
+    pub(super) fn failed(&mut self, error: StoreError) {
+        let shared = &self.shared;
+        if shared.callbacks.has_error_callbacks() {
             let report = self.errors.get_or_insert_with(|| {
                 let (report, mut reports) = mpsc::channel(ERRORS);
-                let callbacks = self.shared.callbacks.clone();
+                let callbacks = shared.callbacks.clone();
                 let run = async move {
                     while let Some(error) = reports.recv().await {
                         callbacks.store_error(&error).await;
                     }
                 };
-                world.runtime.spawn(run.boxed());
+                shared.runtime.spawn(run.boxed());
                 report
             });
             // Callbacks that are too slow miss errors.
             let _ = report.try_send(error.clone());
         }
         if self.last_error.is_some() {
-            self.shared.standing.store_failed_again(error.clone());
+            shared.standing.store_failed_again(error.clone());
         }
         self.last_error = Some(Box::new(error));
     }
 
-    /// True if work or a handle has closed the tenure, by its own reading of the clock, just before
-    /// a renewal arrived that would have extended it. The tenure then ends for the machine too.
-    fn tenure_was_closed(&self, now: Instant) -> bool {
-        self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(Tenure::was_closed)
+    /// The candidate leaves the election because its work was lost.
+    pub(super) fn lost_work(&self, token: Option<Token>, how: LostWork, pause: Duration) {
+        if token.is_some() {
+            self.metrics.work_lost(how.name());
+        }
+        let (key, name) = (&self.shared.key, how.name());
+        match (token, how) {
+            (Some(token), LostWork::Dropped | LostWork::Panicked) => logging::warn!(
+                target: LIFE, ?key, %token, how = %name, hold_off = ?pause,
+                "the leader's work is gone: resigning, and campaigning again only when work is offered and \
+                 the hold-off is over"
+            ),
+            (None, LostWork::Panicked) => logging::warn!(
+                target: LIFE, ?key, how = %name,
+                "the work that was offered is gone: not campaigning until work is offered again"
+            ),
+            (None, LostWork::Dropped) => logging::info!(
+                target: LIFE, ?key, how = %name,
+                "the work that was offered is gone: not campaigning until work is offered again"
+            ),
+            // The work's own task has logged the error.
+            (_, LostWork::Failed { .. }) => logging::info!(
+                target: LIFE, ?key, hold_off = ?pause, "campaigning again after work that has failed"
+            ),
+        }
+    }
+
+    pub(super) fn work_is_silent(&self, token: Token) {
+        logging::warn!(
+            target: LIFE, key = ?self.shared.key, %token, hold_off = ?self.hold_off(),
+            "the leader's work did not call alive() within the bound of its watchdog: resigning, and campaigning \
+             again when the work has ended and the hold-off is over"
+        );
+    }
+
+    pub(super) fn left(&mut self, now: Instant) {
+        self.has_left = true;
+        logging::info!(target: LIFE, key = ?self.shared.key, "left the election");
+        self.shared.standing.set(Standing::Stopped, now);
+        self.shared.events.publish(|| Event::Stopped);
+        self.shared.events.close();
+    }
+}
+
+/// An end that the application asked for belongs to a normal life; any other is a warning.
+fn log_end(shared: &Shared, token: Token, reason: StepDownReason, led: Duration) {
+    let (key, name) = (&shared.key, shared.name());
+    if matches!(reason, StepDownReason::Resigned | StepDownReason::HandedOver) {
+        logging::info!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
+    } else {
+        logging::warn!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
     }
 }

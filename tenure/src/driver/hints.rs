@@ -1,19 +1,20 @@
 //! The wake-ups of all elections of a driver, as one stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio::sync::Notify;
 
-use crate::shared::{ElectionId, ObserverId};
+use crate::shared::ObserverId;
 use crate::store::{AnyStore, Interest, Key, Store};
 
 pub(super) struct Hints {
     interest: Interest,
-    elections: BTreeSet<(Key, ElectionId)>,
-    observers: BTreeMap<Key, BTreeMap<ObserverId, Arc<Notify>>>,
+    /// In order, as they wake if the driver is dropped.
+    observers: BTreeMap<ObserverId, Arc<Notify>>,
     stream: BoxStream<'static, Key>,
 }
 
@@ -24,68 +25,46 @@ impl Hints {
         // The store is asked within the runtime. A stream that has ended is not polled again.
         let stream = stream::once(async move { store.hints(watched).boxed() }).flatten();
         let stream = stream.chain(stream::pending()).boxed();
-        Self { interest, elections: BTreeSet::new(), observers: BTreeMap::new(), stream }
+        Self { interest, observers: BTreeMap::new(), stream }
     }
 
     #[cfg(test)]
     pub(super) fn remembers(&self) -> usize {
-        self.elections.len() + self.observers.len() + self.interest.remembers()
+        self.observers.len() + self.interest.remembers()
     }
 
-    pub(super) fn join(&mut self, key: &Key, id: ElectionId) {
-        self.elections.insert((key.clone(), id));
+    pub(super) fn subscribe(&self, key: &Key) {
         self.interest.add(key);
     }
 
-    pub(super) fn leave(&mut self, key: &Key, id: ElectionId) {
-        self.elections.remove(&(key.clone(), id));
-        self.lose_interest(key);
+    pub(super) fn unsubscribe(&self, key: &Key) {
+        self.interest.remove(key);
     }
 
-    pub(super) fn watch(&mut self, key: &Key, observer: ObserverId, hinted: Arc<Notify>) {
-        self.observers.entry(key.clone()).or_default().insert(observer, hinted);
-        self.interest.add(key);
+    pub(super) fn observe(&mut self, observer: ObserverId, hinted: Arc<Notify>) {
+        self.observers.insert(observer, hinted);
     }
 
-    pub(super) fn unwatch(&mut self, key: &Key, observer: ObserverId) {
-        if let Some(observers) = self.observers.get_mut(key) {
-            observers.remove(&observer);
-            if observers.is_empty() {
-                self.observers.remove(key);
-            }
-        }
-        self.lose_interest(key);
+    pub(super) fn forget(&mut self, observer: ObserverId) {
+        self.observers.remove(&observer);
     }
 
-    fn lose_interest(&self, key: &Key) {
-        if self.of(key).is_empty() && !self.observers.contains_key(key) {
-            self.interest.remove(key);
-        }
-    }
-
-    /// Wakes the observers of that key.
-    pub(super) fn wake_observers(&self, key: &Key) {
-        for observer in self.observers.get(key).into_iter().flat_map(BTreeMap::values) {
-            observer.notify_one();
+    pub(super) fn wake(&self, observer: ObserverId) {
+        if let Some(hinted) = self.observers.get(&observer) {
+            hinted.notify_one();
         }
     }
 
     /// The key of elections whose lease may have become vacant.
-    pub(super) async fn next(&mut self) -> Option<Key> {
-        self.stream.next().await
-    }
-
-    /// The elections of that key: candidates may be rivals in one process.
-    pub(super) fn of(&self, key: &Key) -> Vec<ElectionId> {
-        let all = (key.clone(), ElectionId::MIN)..=(key.clone(), ElectionId::MAX);
-        self.elections.range(all).map(|(_, id)| *id).collect()
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Key>> {
+        self.stream.poll_next_unpin(context)
     }
 }
 
 /// Observers learn at once that no hint follows.
 impl Drop for Hints {
     fn drop(&mut self) {
-        for observer in self.observers.values().flat_map(BTreeMap::values) {
+        for observer in self.observers.values() {
             observer.notify_one();
         }
     }

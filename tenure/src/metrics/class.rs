@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{Key, Label};
+use tenure_driver::Verdict;
 
 use super::table::{self, METADATA, report};
 use crate::logging;
@@ -53,18 +54,8 @@ impl Classes {
     }
 }
 
-/// The outcome of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Done,
-    Refused,
-    Unknown,
-}
-
-impl Outcome {
-    const ALL: [(Self, &str); 3] =
-        [(Self::Done, "done"), (Self::Refused, "refused"), (Self::Unknown, "unknown")];
-}
+const VERDICTS: [(Verdict, &str); 3] =
+    [(Verdict::Done, "done"), (Verdict::Refused, "refused"), (Verdict::Unknown, "unknown")];
 
 const REQUESTS: [&str; 4] = ["acquire", "look", "renew", "release"];
 
@@ -108,7 +99,7 @@ pub(super) struct Class {
     pub(super) late_renewals: Key,
     pub(super) renewal_failures: Key,
     pub(super) validity_left: Key,
-    requests: Vec<(&'static str, Outcome, Key)>,
+    requests: Vec<(&'static str, Verdict, Key)>,
     pub(super) contradictions: Key,
     work_lost: [(&'static str, Key); 3],
     /// In the order of the table.
@@ -135,11 +126,11 @@ impl Class {
         let plain = |name| Key::from_parts(name, vec![class.clone()]);
         let with =
             |name, key, value| Key::from_parts(name, vec![class.clone(), Label::new(key, value)]);
-        let request = |request, (outcome, label)| {
+        let request = |request, (verdict, label)| {
             let labels = [("request", request), ("outcome", label)]
                 .map(|(key, value)| Label::new(key, value));
             let labels = [[class.clone()].as_slice(), &labels].concat();
-            (request, outcome, Key::from_parts(table::REQUEST, labels))
+            (request, verdict, Key::from_parts(table::REQUEST, labels))
         };
         Self {
             candidates: plain(table::CANDIDATES),
@@ -154,7 +145,7 @@ impl Class {
             validity_left: plain(table::VALIDITY_LEFT),
             requests: REQUESTS
                 .iter()
-                .flat_map(|one| Outcome::ALL.map(|outcome| request(*one, outcome)))
+                .flat_map(|one| VERDICTS.map(|verdict| request(*one, verdict)))
                 .collect(),
             contradictions: plain(table::CONTRADICTIONS),
             work_lost: HOW.map(|how| (how, with(table::WORK_LOST, "how", how))),
@@ -172,8 +163,8 @@ impl Class {
         self.work_lost.iter().find(|(one, _)| *one == how).map(|(_, key)| key)
     }
 
-    pub(super) fn request(&self, request: &str, outcome: Outcome) -> Option<&Key> {
-        let is_it = |one: &&(&str, Outcome, Key)| one.0 == request && one.1 == outcome;
+    pub(super) fn request(&self, request: &str, verdict: Verdict) -> Option<&Key> {
+        let is_it = |one: &&(&str, Verdict, Key)| one.0 == request && one.1 == verdict;
         self.requests.iter().find(is_it).map(|(.., key)| key)
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::class::{Class, Outcome, count, record};
-use crate::store::{Reply, StoreError};
+use tenure_driver::Verdict;
+
+use super::class::{Class, count, record};
 use crate::{Instant, StepDownReason};
 
 /// Below that part of the validity, a renewal counts as late.
@@ -100,28 +101,20 @@ impl ElectionMetrics {
         self.class.work_lost(how).map(count);
     }
 
-    /// A request of the candidate was answered, or has failed, that long after it was sent.
+    /// A request of the candidate was answered, has failed or was given up, that long after it was
+    /// sent.
     pub(crate) fn answered(
         &mut self,
         now: Instant,
         request: &'static str,
         took: Duration,
-        result: &Result<Reply, StoreError>,
+        verdict: Verdict,
     ) {
-        self.request(now, request, took, outcome(result));
-    }
-
-    /// A request of the candidate was given up: its outcome stays unknown.
-    pub(crate) fn given_up(&mut self, now: Instant, request: &'static str, took: Duration) {
-        self.request(now, request, took, Outcome::Unknown);
-    }
-
-    fn request(&mut self, now: Instant, request: &'static str, took: Duration, outcome: Outcome) {
-        if let Some(key) = self.class.request(request, outcome) {
+        if let Some(key) = self.class.request(request, verdict) {
             record(key, took.as_secs_f64());
         }
         let renews = request == "renew";
-        if renews && outcome == Outcome::Unknown {
+        if renews && verdict == Verdict::Unknown {
             count(&self.class.renewal_failures);
             self.alias(3);
         }
@@ -147,23 +140,5 @@ impl Drop for ElectionMetrics {
             class.without_store -= u32::from(self.without_store);
             class.watching -= u32::from(self.watching);
         });
-    }
-}
-
-fn outcome(result: &Result<Reply, StoreError>) -> Outcome {
-    match result {
-        Ok(
-            Reply::Granted { .. }
-            | Reply::At(_)
-            | Reply::Renewed { .. }
-            | Reply::Released
-            | Reply::Described
-            | Reply::Noted,
-        ) => Outcome::Done,
-        Ok(Reply::Not(_) | Reply::Superseded { .. } | Reply::NotHeld | Reply::NotNoted) => {
-            Outcome::Refused
-        }
-        // The last two answer no request of a candidate's machine.
-        Err(_) | Ok(Reply::Vacant | Reply::Notified { .. }) => Outcome::Unknown,
     }
 }

@@ -83,12 +83,17 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+const PARTS: u32 = 1_000;
+
+/// A random number of thousandths; all of them if there is no randomness.
+pub(crate) fn thousandths(runtime: &dyn Runtime) -> u32 {
+    let random = runtime.entropy().ok().map(|random| random % u128::from(PARTS));
+    random.and_then(|part| u32::try_from(part).ok()).unwrap_or(PARTS)
+}
+
 /// A random part of it; the whole if there is no randomness.
 pub(crate) fn part_of(runtime: &dyn Runtime, whole: Duration) -> Duration {
-    const PARTS: u32 = 1_000;
-    let part = runtime.entropy().ok().map(|random| random % u128::from(PARTS));
-    let part = part.and_then(|part| u32::try_from(part).ok()).unwrap_or(PARTS);
-    whole / PARTS * part
+    whole / PARTS * thousandths(runtime)
 }
 
 /// A candidate was started where no async runtime runs, or one without what elections need.

@@ -6,18 +6,12 @@ use std::time::Duration;
 use tenure_core::Seed;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::{DriverGone, LostWork, Shared};
+use super::{DriverGone, ElectionId, LostWork, ObserverId, QuestionId, Shared};
+use crate::Token;
 use crate::metrics::ElectionMetrics;
 use crate::store::{Key, Reply, Request, StoreError};
 use crate::tenure::Inbox;
 use crate::watchdog::WatchedWork;
-use crate::{Config, Token};
-
-/// Names an election within its driver.
-pub(crate) type ElectionId = u64;
-
-/// Names an observer within its process.
-pub(crate) type ObserverId = u64;
 
 /// The most questions and new observers that wait for the driver at a time. The others wait at
 /// their callers: code that asks and gives up in a loop must not fill the memory, or keep the
@@ -75,8 +69,8 @@ pub(crate) enum Command {
         id: ElectionId,
         done: Option<oneshot::Sender<()>>,
     },
-    /// Work is offered to a candidate that may be waiting for some.
-    WorkOffered {
+    /// Work is offered to a candidate that had none, or none is offered any more.
+    Offers {
         id: ElectionId,
     },
     /// Offered work was lost, under a tenure of that token unless it was waiting for one.
@@ -96,6 +90,10 @@ pub(crate) enum Command {
         id: ElectionId,
     },
     Ask(Box<Ask>),
+    /// The caller of a question has given up.
+    GiveUp {
+        question: QuestionId,
+    },
     /// An observer wants to know when the lease may have become vacant.
     Watch {
         key: Key,
@@ -114,7 +112,6 @@ pub(crate) enum Command {
 /// The parts of a new election.
 pub(crate) struct NewElection {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) config: Config,
     pub(crate) seed: Seed,
     /// Random: where the driver's times for renewals begin, if this is its first election.
     pub(crate) phase: u64,
@@ -123,6 +120,7 @@ pub(crate) struct NewElection {
 
 /// A request of a handle to the store.
 pub(crate) struct Ask {
+    pub(crate) question: QuestionId,
     pub(crate) key: Key,
     pub(crate) request: Request,
     /// The time to wait for the answer.
@@ -153,9 +151,10 @@ mod tests {
         for _ in 0..WAITING_MOST * 3 {
             ask_once();
         }
-        assert_eq!(received.len(), WAITING_MOST);
+        // Each was given up, which takes no place.
+        assert_eq!(received.len(), WAITING_MOST * 2);
         drop(received.try_recv());
         ask_once();
-        assert_eq!(received.len(), WAITING_MOST, "one has left its place to another");
+        assert_eq!(received.len(), WAITING_MOST * 2 + 1, "one has left its place to another");
     }
 }

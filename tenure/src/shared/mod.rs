@@ -6,21 +6,22 @@ mod profile;
 mod settings;
 mod standing;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tenure_core::NameId;
+pub(crate) use tenure_driver::{ElectionId, LostWork, ObserverId, QuestionId};
 use tokio::sync::oneshot;
 
 pub(crate) use callbacks::Callbacks;
-pub(crate) use command::{Ask, Command, Commands, ElectionId, NewElection, ObserverId};
+pub(crate) use command::{Ask, Command, Commands, NewElection};
 pub(crate) use profile::{Replaced, Version};
 pub(crate) use settings::{Chosen, Settings};
 pub(crate) use standing::{Announced, Sighting, Standing, State, StoreState};
 
+use crate::Token;
 use crate::deadline::Deadline;
 use crate::event::Events;
 use crate::logging::{self, LIFE};
@@ -29,44 +30,6 @@ use crate::store::{Key, LimitError, Profile, Reply, Request, StoreError, StoreEr
 use crate::tenure::{DriverLink, Inbox, Tenure};
 use crate::trace::Recorder;
 use crate::watchdog::WatchedWork;
-use crate::{StepDownReason, Token};
-
-/// The end of offered work that was not done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LostWork {
-    /// Its future was dropped: by a `select!`, a timeout, an abort.
-    Dropped,
-    Panicked,
-    /// It ended with an error, after so many failures in a row, and is still offered.
-    Failed {
-        before: u32,
-    },
-}
-
-impl LostWork {
-    /// For logs and metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Dropped => "dropped",
-            Self::Panicked => "panicked",
-            Self::Failed { .. } => "failed",
-        }
-    }
-
-    /// The reason for the tenure's end.
-    pub(crate) fn reason(self) -> StepDownReason {
-        match self {
-            Self::Dropped | Self::Panicked => StepDownReason::WorkLost,
-            Self::Failed { .. } => StepDownReason::WorkFailed,
-        }
-    }
-}
-
-impl fmt::Display for LostWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A stop that did not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +86,7 @@ impl Shared {
 
     /// The candidate's present profile.
     pub(crate) fn profile(&self) -> Profile {
-        let replaced = self.replaced.newer_than(0);
+        let replaced = self.replaced.present();
         replaced.map_or_else(|| self.settings.chosen.profile.clone(), |latest| latest.profile)
     }
 
@@ -164,7 +127,7 @@ impl Shared {
     /// Sends a request of a handle to the store, with the request timeout.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
         let Settings { commands, chosen, .. } = &*self.settings;
-        ask(commands, &self.runtime, &self.key, chosen.request_timeout, request).await
+        ask(commands, &self.runtime, &self.key, chosen.config.request_timeout(), request).await
     }
 
     /// The driver is gone: the candidate is never elected again, and no event follows.
@@ -251,13 +214,19 @@ pub(crate) async fn ask(
     within: Duration,
     request: Request,
 ) -> Result<Reply, StoreError> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+
     let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
     let asked = async {
         let place = commands.place().await;
         let (answer, answered) = oneshot::channel();
-        let ask = Box::new(Ask { key: key.clone(), request, within, answer, place });
+        let question = NEXT.fetch_add(1, Ordering::Relaxed);
+        let ask = Box::new(Ask { question, key: key.clone(), request, within, answer, place });
         commands.send(Command::Ask(ask)).map_err(|DriverGone| gone())?;
-        answered.await.unwrap_or_else(|_| Err(gone()))
+        let unanswered = Unanswered { commands, question };
+        let answer = answered.await;
+        std::mem::forget(unanswered);
+        answer.unwrap_or_else(|_| Err(gone()))
     };
     tokio::select! {
         biased;
@@ -266,6 +235,19 @@ pub(crate) async fn ask(
         () = runtime.sleep_until(runtime.now() + within) => {
             Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
         }
+    }
+}
+
+/// A question without an answer. Its caller has given up if it is dropped.
+struct Unanswered<'a> {
+    commands: &'a Commands,
+    question: QuestionId,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        // A driver that is gone asks nothing.
+        let _ = self.commands.send(Command::GiveUp { question: self.question });
     }
 }
 

@@ -32,17 +32,17 @@ impl Replaced {
         Ok(was_noticed)
     }
 
-    /// The driver looks at the latest version from now on.
-    pub(crate) fn is_noticed(&self) {
-        if let Some(latest) = self.latest().as_deref_mut() {
-            latest.is_noticed = true;
-        }
+    /// The number of the latest version, which the driver has noticed from now on.
+    pub(crate) fn notices(&self) -> Option<u64> {
+        let mut latest = self.latest();
+        let latest = latest.as_deref_mut()?;
+        latest.is_noticed = true;
+        Some(latest.number)
     }
 
-    /// The present profile, if it is newer than that version.
-    pub(crate) fn newer_than(&self, number: u64) -> Option<Version> {
-        let latest = self.latest();
-        latest.as_deref().filter(|latest| latest.number > number).cloned()
+    /// The latest version, if the profile was ever replaced.
+    pub(crate) fn present(&self) -> Option<Version> {
+        self.latest().as_deref().cloned()
     }
 
     fn latest(&self) -> MutexGuard<'_, Option<Box<Version>>> {

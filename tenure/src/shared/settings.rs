@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Commands;
+use crate::Config;
 use crate::store::{AnyStore, Profile};
 
 /// The driver, and a candidate's settings. Candidates with the same settings share it: a process
@@ -17,9 +18,7 @@ pub(crate) struct Settings {
 #[derive(PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) profile: Profile,
-    pub(crate) ttl: Duration,
-    pub(crate) request_timeout: Duration,
-    pub(crate) poll_bound: Duration,
+    pub(crate) config: Config,
     pub(crate) longest_stop: Duration,
     pub(crate) hold_off: Duration,
     /// True if the candidate continues to lead and to campaign when offered work is lost.

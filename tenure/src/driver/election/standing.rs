@@ -4,43 +4,36 @@ use std::sync::Arc;
 
 use tenure_core::{Mark, Stage};
 
-use super::super::World;
 use super::Election;
 use crate::Instant;
 use crate::shared::{Sighting, Standing};
 use crate::store::{Incumbent, Reply};
 
 /// The store's last answer.
-pub(super) enum Answer {
+pub(in super::super) enum Answer {
     /// Another candidate holds the lease.
     Held(Arc<Sighting>),
     Other,
 }
 
 impl Election {
-    /// Announces what the candidate does after an input. A tenure, its end and the stop are
-    /// announced as they happen.
-    pub(super) fn announce(&self, world: &World) {
-        let standing = match self.machine.stage() {
-            Stage::Leading => return,
-            Stage::Out | Stage::Ending if self.stopped => return,
-            Stage::Ending => Standing::Ending,
-            Stage::Out => Standing::HoldingOff,
-            Stage::Campaigning | Stage::Watching { .. } => {
-                match (&self.answer, self.machine.stage()) {
-                    (Answer::Held(sighting), _) => {
-                        Standing::Campaigning(Some(Arc::clone(sighting)))
-                    }
-                    (Answer::Other, Stage::Watching { until }) => Standing::Watching(until),
-                    (Answer::Other, _) => Standing::Campaigning(None),
-                }
+    /// Announces the candidate's stage. A tenure, its end and the stop are announced as they happen.
+    pub(in super::super) fn stands(&self, stage: Stage, now: Instant) {
+        let standing = match (stage, &self.answer) {
+            (Stage::Leading, _) => return,
+            (Stage::Ending, _) => Standing::Ending,
+            (Stage::Out, _) => Standing::HoldingOff,
+            (Stage::Campaigning | Stage::Watching { .. }, Answer::Held(sighting)) => {
+                Standing::Campaigning(Some(Arc::clone(sighting)))
             }
+            (Stage::Watching { until }, Answer::Other) => Standing::Watching(until),
+            (Stage::Campaigning, Answer::Other) => Standing::Campaigning(None),
         };
-        self.shared.standing.set(standing, world.runtime.now());
+        self.shared.standing.set(standing, now);
     }
 
     /// The store has answered one of the machine's requests.
-    pub(super) fn answered(&mut self, reply: &Reply, now: Instant) {
+    pub(in super::super) fn answered(&mut self, reply: &Reply, now: Instant) {
         if !self.has_answered {
             self.has_answered = true;
             self.shared.standing.store_answers();
