@@ -60,6 +60,7 @@ const LIST: &[(&str, Known)] = &[
     ("scripts/fuzz", RunBy("scripts/check", " scripts/fuzz 5\n")),
     ("scripts/fuzz 3600 plans", RunBy("scripts/check", " scripts/fuzz 5\n")),
     ("cargo nextest run -p tenure-core --features serde", NEXTEST),
+    ("cargo nextest run -p tenure-driver", NEXTEST),
     ("cargo nextest run -p tenure --features redis", NEXTEST),
     ("cargo nextest run -p tenure-tests -E 'test(redis)'", NEXTEST),
     ("cargo nextest run -p tenure-cli", NEXTEST),

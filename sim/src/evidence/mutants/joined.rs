@@ -38,7 +38,7 @@ pub mod planted {
 "#;
 
 /// The sources that are built, and that can name the switch.
-const REACHED: [&str; 3] = ["core/src/", "tenure/src/", "sim/src/"];
+const REACHED: [&str; 4] = ["core/src/", "driver/src/", "tenure/src/", "sim/src/"];
 
 /// A bug that fits the sources.
 #[derive(Clone, Debug)]

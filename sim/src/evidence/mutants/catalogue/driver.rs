@@ -89,7 +89,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "suspend-told-to-one-election",
-        about: "only the election whose input comes next learns that the machine was suspended",
+        about: "only one election of a driver learns that the machine was suspended",
         shows: Shows::Turmoil("suspend,crash,partition"),
         caught_by: &["single-leader"],
     },
