@@ -145,17 +145,22 @@ async fn a_tenure_found_over_is_not_renewed() {
     );
 }
 
-/// A candidate's watch of a dead leader's lease until it leads, if `meanwhile` happens after a
-/// while.
-async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
-    let step = steady().ttl() / 40;
-    let (clock, memory) = (Clock::new(), Memory::new());
+/// A leader that has died has left its lease.
+async fn leave_lease(store: &impl Store) {
     let (holder, number) = (HolderId::from_bits(7), RequestId::new(1).unwrap());
     let first = Acquire::new(holder, number, steady().ttl(), NameId::from_bits(7));
     let dead = Acquire { quarantine: steady().quarantine(), ..first };
     let key = Key::new("job").unwrap();
     let asks = Request::Acquire { asks: dead, profile: Profile::new("dead", "").unwrap() };
-    assert!(matches!(memory.call(&key, asks).await, Ok(Reply::Granted { .. })));
+    assert!(matches!(store.call(&key, asks).await, Ok(Reply::Granted { .. })));
+}
+
+/// A candidate's watch of a dead leader's lease until it leads, if `meanwhile` happens after a
+/// while.
+async fn watches_for(meanwhile: impl FnOnce(&Clock)) -> Duration {
+    let step = steady().ttl() / 40;
+    let (clock, memory) = (Clock::new(), Memory::new());
+    leave_lease(&memory).await;
     let elections = Elections::with_runtime(memory, Arc::new(clock.clone()));
     let candidate = elections.candidate("job").config(steady()).start().unwrap();
     let began = clock.now();
@@ -211,5 +216,41 @@ async fn a_suspend_between_two_readings_is_not_watched() {
             }
         }
         assert!(met >= 3, "{met} suspends under a look, by readings of {of:?}");
+    }
+}
+
+/// The driver reads the clock and is paused there, and meanwhile the store answers.
+#[tokio::test]
+async fn a_watch_begins_after_its_answer() {
+    let (ttl, pause) = (steady().ttl(), steady().ttl() / 4);
+    for readings in 1..=12 {
+        let (clock, store) = (Clock::new(), Remote::default());
+        leave_lease(&store).await;
+        store.cut();
+        let elections = Elections::with_runtime(store.clone(), Arc::new(clock.clone()));
+        let candidate = elections.candidate("job").config(steady()).start().unwrap();
+        soon(async {
+            while store.asked() == 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let (answers, answered) = std::sync::mpsc::channel();
+        let machine = clock.clone();
+        clock.pause_after(readings, Reading::Clock, move || {
+            machine.advance(pause);
+            store.heal();
+            answers.send(machine.now()).unwrap();
+        });
+        let began = clock.now();
+        while candidate.tenure().is_none() {
+            assert!(clock.now().since(began) < ttl * 4, "nobody takes the lease");
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            clock.advance(ttl / 40);
+        }
+        let (answered, led) = (answered.try_recv().unwrap(), clock.now());
+        assert!(led >= answered + ttl, "answered at {answered:?}, led at {led:?}: {readings}");
     }
 }
