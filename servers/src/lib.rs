@@ -15,6 +15,7 @@ mod clock;
 mod error;
 mod etcd;
 mod kubernetes;
+mod mariadb;
 mod names;
 mod pauses;
 mod pgbouncer;
@@ -34,6 +35,7 @@ pub use kubernetes::{
     ClientGoCandidate, ClientGoEvent, ClientGoEventKind, ClientGoSettings, KubeApiServer,
     KubeWebhook,
 };
+pub use mariadb::MariadbServer;
 pub use names::SilentNames;
 pub use pauses::undisturbed;
 pub use pgbouncer::PgBouncer;

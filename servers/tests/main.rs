@@ -3,6 +3,7 @@
 mod clock;
 mod etcd;
 mod kubernetes;
+mod mariadb;
 mod postgres;
 mod proxy;
 mod redis;
