@@ -20,7 +20,7 @@ use super::{Key, StoreError, StoreTraits, Watched};
 #[doc(hidden)]
 pub use election::{Election, Tenant};
 pub use store::CasStore;
-#[cfg(feature = "objects")]
+#[cfg(any(feature = "mysql", feature = "objects"))]
 pub(super) use store::fresh;
 
 /// A backend that keeps values, and can compare and swap each.
@@ -41,6 +41,13 @@ pub(super) use store::fresh;
 pub trait Cas: Send + Sync + 'static {
     /// Names one writing of one value.
     type Version: Clone + PartialEq + Send + Sync + 'static;
+
+    /// True if all elections share one past, so that a new one need not wait where others have
+    /// waited already. Each value has that past then, also that of an election that has none of its
+    /// own, so that [`get`](Self::get) always finds one. A swap compares the past and the server
+    /// that keeps it in the same step as the election, and replaces it if the value has another
+    /// one. Default: each election has a past of its own.
+    const SHARES_PAST: bool = false;
 
     /// The kind of this store. [`CasStore`] sets how many round trips a request takes.
     fn traits(&self) -> StoreTraits;

@@ -21,8 +21,8 @@ use crate::store::{
 
 /// A store of leases over a backend that can compare and swap. A clone is the same.
 ///
-/// Each election has a past of its own: one that was never used is watched for a quarantine, once.
-/// Tokens and hints follow the wall clock of the process that asks. Messages and purges are not
+/// Unless the backend [says](Cas::SHARES_PAST) otherwise, each election has a past of its own: one
+/// that was never used is watched for a quarantine, once. Tokens and hints follow the wall clock of the process that asks. Messages and purges are not
 /// supported.
 pub struct CasStore<C: Cas> {
     inner: Arc<Inner<C>>,
@@ -266,7 +266,12 @@ impl<C: Cas> CasStore<C> {
 impl<C: Cas> Store for CasStore<C> {
     fn traits(&self) -> StoreTraits {
         let traits = self.inner.backend.traits();
-        StoreTraits { round_trips: 2, messages: false, past_per_election: true, ..traits }
+        StoreTraits {
+            round_trips: 2,
+            messages: false,
+            past_per_election: !C::SHARES_PAST,
+            ..traits
+        }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
