@@ -55,6 +55,7 @@
 //! | `etcd` | etcd; needs `protoc` to build |
 //! | `sqlite` | a SQLite file, for the processes of one Linux host |
 //! | `kubernetes` | Leases of a Kubernetes cluster |
+//! | `mysql` | tables in MariaDB or MySQL |
 //! | `objects` | objects in a bucket: S3, Google Cloud Storage, Azure |
 //! | `cas` | a store of your own over whatever can compare and swap |
 //! | `tower` | a layer for HTTP services that answers only while a candidate leads |

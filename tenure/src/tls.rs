@@ -47,15 +47,20 @@ pub struct TlsConfig {
 enum Authorities {
     /// Those of the system, which are files too.
     System,
-    Fixed(Arc<RootCertStore>),
+    /// PEM.
+    Fixed(Arc<[u8]>),
     File(PathBuf),
 }
 
 /// The client's own certificate, with its chain, and its key.
 #[derive(Clone)]
 enum Own {
-    Fixed(Vec<CertificateDer<'static>>, Arc<PrivateKeyDer<'static>>),
-    Files { certificate: PathBuf, key: PathBuf },
+    /// PEM.
+    Fixed(Arc<[u8]>, Arc<[u8]>),
+    Files {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
 }
 
 impl TlsConfig {
@@ -72,7 +77,7 @@ impl TlsConfig {
     /// # Errors
     /// If the text has no certificate, or one that can't be read.
     pub fn with_ca(pem: impl AsRef<[u8]>) -> Result<Self, TlsError> {
-        Ok(Self::of(Authorities::Fixed(Arc::new(trusted(pem.as_ref())?)))?)
+        Ok(Self::of(Authorities::Fixed(pem.as_ref().into()))?)
     }
 
     /// The same from a file, which is read again for each connection.
@@ -93,8 +98,7 @@ impl TlsConfig {
         certificate: impl AsRef<[u8]>,
         key: impl AsRef<[u8]>,
     ) -> Result<Self, TlsError> {
-        let chain = certificates("client", certificate.as_ref())?;
-        self.own = Some(Own::Fixed(chain, Arc::new(private_key(key.as_ref())?)));
+        self.own = Some(Own::Fixed(certificate.as_ref().into(), key.as_ref().into()));
         Ok(self.checked()?)
     }
 
@@ -135,14 +139,15 @@ impl TlsConfig {
     fn client(&self) -> Result<ClientConfig, Problem> {
         let roots = match &self.authorities {
             Authorities::System => Arc::new(trusted_by_system()?),
-            Authorities::Fixed(roots) => Arc::clone(roots),
+            Authorities::Fixed(pem) => Arc::new(trusted(pem)?),
             Authorities::File(path) => Arc::new(in_file(path, trusted)?),
         };
         let builder = builder(&roots)?;
         Ok(match &self.own {
             None => builder.with_no_client_auth(),
-            Some(Own::Fixed(chain, key)) => {
-                builder.with_client_auth_cert(chain.clone(), key.clone_key())?
+            Some(Own::Fixed(certificate, key)) => {
+                let chain = certificates("client", certificate)?;
+                builder.with_client_auth_cert(chain, private_key(key)?)?
             }
             Some(Own::Files { certificate, key }) => {
                 let chain = in_file(certificate, |pem| certificates("client", pem))?;
@@ -151,6 +156,31 @@ impl TlsConfig {
                 built.map_err(|error| Problem::within(key, error.into()))?
             }
         })
+    }
+
+    /// The content of the next connection for a client that encrypts it itself.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn texts(&self) -> Result<Texts, Problem> {
+        // What is wrong with it is said here, and not by the client.
+        self.client()?;
+        let read = |path: &Path| in_file(path, |pem| Ok(pem.to_vec()));
+        let authorities = match &self.authorities {
+            Authorities::System => {
+                let found = rustls_native_certs::load_native_certs().certs;
+                let is_readable =
+                    |one: &CertificateDer<'static>| RootCertStore::empty().add(one.clone()).is_ok();
+                found.into_iter().filter(is_readable).map(|one| one.to_vec()).collect()
+            }
+            Authorities::Fixed(pem) => vec![pem.to_vec()],
+            Authorities::File(path) => vec![read(path)?],
+        };
+        let own = match &self.own {
+            None => None,
+            Some(Own::Fixed(certificate, key)) => Some((certificate.to_vec(), key.to_vec())),
+            Some(Own::Files { certificate, key }) => Some((read(certificate)?, read(key)?)),
+        };
+        let server_name = self.server_name.as_ref().map(|name| name.to_str().into_owned());
+        Ok(Texts { authorities, own, server_name })
     }
 
     /// Shakes hands over a stream to `host`, for one of these application protocols if there are
@@ -176,6 +206,15 @@ impl TlsConfig {
         let connector = TlsConnector::from(Arc::new(client));
         Ok(Box::new(connector.connect(name, stream).await?))
     }
+}
+
+/// Certificates and keys, in PEM; of the system's authorities, each certificate in DER.
+#[cfg(feature = "mysql")]
+pub(crate) struct Texts {
+    pub(crate) authorities: Vec<Vec<u8>>,
+    pub(crate) own: Option<(Vec<u8>, Vec<u8>)>,
+    /// Instead of the host's.
+    pub(crate) server_name: Option<String>,
 }
 
 impl fmt::Debug for TlsConfig {

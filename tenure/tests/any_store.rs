@@ -8,7 +8,7 @@ use tenure::SettingError;
 use tenure::store::{AnyStore, PurgeAge, Store};
 
 /// URLs with their stores, and whether this program was built with them.
-const URLS: [(&str, &str, bool); 15] = [
+const URLS: [(&str, &str, bool); 17] = [
     ("memory:", "memory", true),
     ("memory://", "memory", true),
     ("redis://127.0.0.1", "redis", cfg!(feature = "redis-without-tls")),
@@ -21,6 +21,8 @@ const URLS: [(&str, &str, bool); 15] = [
     ("postgresql://app@h1", "postgres", cfg!(feature = "postgres")),
     ("etcd://h1,h2,h3/billing", "etcd", cfg!(feature = "etcd")),
     ("etcd://app:hunter2@h1", "etcd", cfg!(feature = "etcd")),
+    ("mysql://app:hunter2@h1/app", "mysql", cfg!(feature = "mysql")),
+    ("mariadb://app@h1/app", "mysql", cfg!(feature = "mysql")),
     ("sqlite:///tmp/elections.db", "sqlite", HAS_SQLITE),
     ("sqlite:///a%20b", "sqlite", HAS_SQLITE),
     ("sqlite:///a?share_with_group=true", "sqlite", HAS_SQLITE),
@@ -58,9 +60,9 @@ fn the_scheme_names_the_store() {
 fn unknown_schemes_list_the_known_ones() {
     let known = "the store's URL can't be used: it has an unknown scheme, or none; known are memory, redis, rediss, \
         redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, postgres, \
-        postgresql, etcd, etcds, sqlite, kubernetes; write redis://127.0.0.1:6379, for example";
+        postgresql, etcd, etcds, sqlite, kubernetes, mysql, mariadb; write redis://127.0.0.1:6379, for example";
     for url in
-        ["", "hunter2", "app:hunter2@h1", "mysql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
+        ["", "hunter2", "app:hunter2@h1", "mssql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
     {
         let error = AnyStore::from_url(url).unwrap_err();
         assert_eq!(error.to_string(), known, "{url:?}");

@@ -13,13 +13,14 @@ use tenure_sim::conformance::{Row, check};
 
 use crate::stores::redis::support::Client::{Fred, RedisRs};
 use crate::stores::support::Place;
-use crate::stores::{etcd, kubernetes, postgres, redis, sqlite};
+use crate::stores::{etcd, kubernetes, mysql, postgres, redis, sqlite};
 
 conformance!(in_memory, memory());
 conformance!(in_redis, redis::rows::place(RedisRs));
 conformance!(in_redis_by_fred, redis::rows::place(Fred));
 conformance!(in_redis_behind_sentinels, redis::sentinel::place());
 conformance!(in_postgres, postgres::rows::place());
+conformance!(in_mysql, mysql::rows::place());
 conformance!(in_etcd, etcd::rows::place());
 conformance!(in_sqlite, sqlite::rows::place());
 
@@ -119,6 +120,11 @@ mod cold {
     }
 
     #[test]
+    fn mysql() {
+        every_row(mysql::rows::place);
+    }
+
+    #[test]
     fn etcd() {
         every_row(etcd::rows::place);
     }
@@ -174,6 +180,11 @@ mod trusting {
     #[test]
     fn postgres() {
         check(Row::Differential, postgres::rows::trusting);
+    }
+
+    #[test]
+    fn mysql() {
+        check(Row::Differential, mysql::rows::trusting);
     }
 
     #[test]

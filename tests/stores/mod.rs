@@ -3,7 +3,7 @@
 //! every store through the contract, `stories` through elections, `credentials` through passwords
 //! and certificates that change; the folders of the stores have what only one of them can do.
 //!
-//! Needs `redis-server`, PostgreSQL and `etcd`; the tests of one that is missing fail, and say how
+//! Needs `redis-server`, PostgreSQL, MariaDB and `etcd`; the tests of one that is missing fail, and say how
 //! to install it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
@@ -13,6 +13,7 @@ mod credentials;
 mod etcd;
 mod fence;
 mod kubernetes;
+mod mysql;
 mod postgres;
 mod redis;
 mod rights;

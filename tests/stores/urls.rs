@@ -15,7 +15,7 @@ use tenure::store::sqlite::SqliteConfig;
 const SECRET: &str = "hunter2";
 
 /// URLs as they should be, or nearly so; `*` is the secret.
-const URLS: [&str; 13] = [
+const URLS: [&str; 14] = [
     "redis://app:*@h1:6379/3?prefix=app&replica_acks=1&replica_wait_ms=50",
     "redis://:*@h1?prefix={app}",
     "redis+sentinel://app:*@h1,h2:26379,[::1]/main/3?sentinel_username=a&sentinel_password=*",
@@ -24,6 +24,7 @@ const URLS: [&str; 13] = [
     "postgres://app:*@h1:5432/elections?schema=a&table=b",
     "postgresql://app:*@h1/elections?sslmode=disable",
     "postgres://h1/elections?user=app&password=*",
+    "mysql://app:*@h1:3306/elections?table=b&ssl-mode=disabled",
     "etcd://app:*@h1,h2:2379,h3/billing",
     "etcd://*?x@h1",
     "sqlite:///var/lib/*/elections.db",

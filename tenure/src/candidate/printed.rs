@@ -78,6 +78,13 @@ fn settings_of_redis_are_on_the_page() {
     has_to_say(page, &of_store::<crate::store::redis::RedisConfig>());
 }
 
+#[cfg(feature = "mysql")]
+#[test]
+fn settings_of_mysql_are_on_the_page() {
+    let page = include_str!("../../../docs/stores/mysql.md");
+    has_to_say(page, &of_store::<crate::store::mysql::MysqlConfig>());
+}
+
 #[cfg(feature = "postgres")]
 #[test]
 fn settings_of_postgresql_are_on_the_page() {

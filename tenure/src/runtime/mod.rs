@@ -3,7 +3,7 @@
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that
 //! the simulator can run the shipped driver and adapters, byte for byte, under clocks and networks
-//! of its own. (Stated exceptions: the `fred` client owns its sockets, `etcd-client` its tasks, and
+//! of its own. (Stated exceptions: the clients `fred` and `mysql_async` own their sockets, `etcd-client` its tasks, and
 //! the SQLite store a thread.)
 
 mod alarm;
@@ -28,7 +28,7 @@ use crate::Instant;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::paused::PausedRuntime;
-#[cfg(feature = "fred")]
+#[cfg(any(feature = "fred", feature = "mysql"))]
 pub(crate) use self::tokio::KEEPALIVE_AFTER;
 pub use self::tokio::TokioRuntime;
 

@@ -41,7 +41,12 @@ pub(super) struct Dial {
 
 /// The address that has accepted a connection.
 #[cfg_attr(
-    not(any(feature = "redis-without-tls", feature = "fred", feature = "postgres")),
+    not(any(
+        feature = "redis-without-tls",
+        feature = "fred",
+        feature = "postgres",
+        feature = "mysql"
+    )),
     allow(dead_code, reason = "only these have primaries")
 )]
 pub(super) struct Reached {
@@ -90,7 +95,7 @@ impl Dial {
     ///
     /// # Errors
     /// As those of [`connect`](Self::connect).
-    #[cfg(feature = "fred")]
+    #[cfg(any(feature = "fred", feature = "mysql"))]
     pub(super) async fn reach(&self, host: &str, port: u16) -> io::Result<Reached> {
         if let [address] = &self.runtime.addresses(host).await?[..] {
             let (server, address) = ((host.to_owned(), port), address.clone());
@@ -115,7 +120,7 @@ impl Dial {
 }
 
 impl Reached {
-    #[cfg(any(test, feature = "fred"))]
+    #[cfg(any(test, feature = "fred", feature = "mysql"))]
     pub(super) fn address(&self) -> &str {
         &self.address
     }

@@ -19,7 +19,8 @@ const LEAST: usize = 4;
         feature = "redis-without-tls",
         feature = "fred",
         feature = "postgres",
-        feature = "etcd"
+        feature = "etcd",
+        feature = "mysql"
     )),
     allow(dead_code, reason = "other stores send no passwords")
 )]

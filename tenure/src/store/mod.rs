@@ -14,7 +14,8 @@ pub mod cas;
         feature = "redis-without-tls",
         feature = "postgres",
         feature = "etcd",
-        feature = "kubernetes"
+        feature = "kubernetes",
+        feature = "mysql"
     )
 ))]
 mod certificate;
@@ -22,7 +23,8 @@ mod certificate;
     feature = "redis-without-tls",
     feature = "fred",
     feature = "postgres",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "mysql"
 ))]
 #[cfg_attr(
     not(all(feature = "redis-without-tls", feature = "postgres", feature = "etcd")),
@@ -34,7 +36,8 @@ pub mod contract;
     feature = "redis-without-tls",
     feature = "fred",
     feature = "postgres",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "mysql"
 ))]
 mod credentials;
 #[cfg(feature = "_server")]
@@ -52,6 +55,8 @@ mod key;
 pub mod kubernetes;
 pub mod memory;
 mod message;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "objects")]
 pub mod objects;
 #[cfg(feature = "postgres")]
@@ -68,7 +73,8 @@ mod request;
     feature = "redis-without-tls",
     feature = "fred",
     feature = "postgres",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "mysql"
 ))]
 mod secret;
 #[cfg(feature = "_server")]
@@ -104,7 +110,8 @@ pub use any::AnyStore;
         feature = "redis-without-tls",
         feature = "postgres",
         feature = "etcd",
-        feature = "kubernetes"
+        feature = "kubernetes",
+        feature = "mysql"
     )
 ))]
 pub use certificate::CertificateExpired;
@@ -114,7 +121,8 @@ pub(crate) use common::name_without;
     feature = "redis-without-tls",
     feature = "fred",
     feature = "postgres",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "mysql"
 ))]
 pub use credentials::{Credentials, CredentialsProvider, PasswordFile, Provided};
 #[cfg(test)]
@@ -134,7 +142,8 @@ pub use request::{Incumbent, Reply, Request, Shown};
     feature = "redis-without-tls",
     feature = "fred",
     feature = "postgres",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "mysql"
 ))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};

@@ -103,7 +103,7 @@ impl Progress {
 
     /// The same, but the connection is never given up without a question: its end costs more than a
     /// few requests.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
     pub(super) fn asks_always(self) -> Self {
         Self { asks_always: true, ..self }
     }
@@ -231,7 +231,8 @@ impl Unanswered<'_> {
         feature = "redis-without-tls",
         feature = "fred",
         feature = "postgres",
-        feature = "kubernetes"
+        feature = "kubernetes",
+        feature = "mysql"
     ))]
     pub(super) fn answered(mut self) {
         self.progress.answered(self.sent);

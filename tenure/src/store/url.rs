@@ -16,6 +16,7 @@ impl AnyStore {
     /// | `postgres`, `postgresql` | a lease table | `postgres` |
     /// | `etcd`, `etcds` | etcd | `etcd` |
     /// | `kubernetes` | Leases of Kubernetes | `kubernetes` |
+    /// | `mysql`, `mariadb` | tables in MariaDB or MySQL | `mysql` |
     /// | `sqlite` | a file, on Linux | `sqlite` |
     ///
     /// With the parameter `purge=30d`, drivers [purge](Self::purging) the store at that
@@ -29,7 +30,7 @@ impl AnyStore {
     /// let builder = Candidate::builder(store, "nightly-report");
     /// # drop(builder);
     ///
-    /// let error = AnyStore::from_url("mysql://app:hunter2@db/app").unwrap_err().to_string();
+    /// let error = AnyStore::from_url("mssql://app:hunter2@db/app").unwrap_err().to_string();
     /// assert!(error.contains("known are memory, redis") && !error.contains("hunter2"));
     /// # Ok::<(), tenure::SettingError>(())
     /// ```
@@ -62,7 +63,7 @@ type Opened = Result<AnyStore, SettingError>;
 
 type Open = fn(&str) -> Opened;
 
-const SCHEMES: [(&str, Open); 14] = [
+const SCHEMES: [(&str, Open); 16] = [
     ("memory", memory),
     ("redis", redis),
     ("rediss", redis),
@@ -77,6 +78,8 @@ const SCHEMES: [(&str, Open); 14] = [
     ("etcds", etcd),
     ("sqlite", sqlite),
     ("kubernetes", kubernetes),
+    ("mysql", mysql),
+    ("mariadb", mysql),
 ];
 
 /// Opens the store of a configuration, with the setting that all stores have.
@@ -150,6 +153,7 @@ not_built! {
     "etcd", "etcd": etcd
     "sqlite", "sqlite": sqlite
     "kubernetes", "kubernetes": kubernetes
+    "mysql", "mysql": mysql
 }
 
 #[cfg(feature = "redis-without-tls")]
@@ -195,6 +199,13 @@ fn kubernetes(url: &str) -> Opened {
     use super::kubernetes::{Kubernetes, KubernetesConfig};
 
     opened(url, |config: KubernetesConfig| AnyStore::new(Kubernetes::new(config)))
+}
+
+#[cfg(feature = "mysql")]
+fn mysql(url: &str) -> Opened {
+    use super::mysql::{Mysql, MysqlConfig};
+
+    opened(url, |config: MysqlConfig| AnyStore::new(Mysql::new(config)))
 }
 
 #[cfg(all(feature = "sqlite", target_os = "linux"))]

@@ -49,7 +49,8 @@ impl Problem {
         feature = "redis-without-tls",
         feature = "fred",
         feature = "postgres",
-        feature = "etcd"
+        feature = "etcd",
+        feature = "mysql"
     ))]
     pub(crate) fn without_path(self) -> Result<Self, io::Error> {
         match self {

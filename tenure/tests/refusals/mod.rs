@@ -6,6 +6,7 @@
     feature = "fred",
     feature = "postgres",
     feature = "etcd",
+    feature = "mysql",
     feature = "sqlite"
 ))]
 #![cfg(target_os = "linux")]

@@ -45,4 +45,4 @@ async fn a_damaged_record_costs_only_its_own_election(mut server: TestServer) {
     }
     assert_eq!(proxy.connections(), before, "the connection was replaced");
 }
-story!(a_damaged_record_costs_only_its_own_election: redis_rs, fred, postgres, etcd);
+story!(a_damaged_record_costs_only_its_own_election: redis_rs, fred, postgres, etcd, mysql);

@@ -4,7 +4,7 @@
 /// Makes a test of a story for each of these stores; by default, for all of [`servers`].
 macro_rules! story {
     ($story:ident) => {
-        story!($story: redis_rs, fred, postgres, etcd, kubernetes);
+        story!($story: redis_rs, fred, postgres, etcd, kubernetes, mysql);
     };
     ($story:ident: $($store:ident),+) => {
         mod $story {
@@ -26,6 +26,7 @@ macro_rules! stories {
             stories!(in postgres: $($story),+);
             stories!(in etcd: $($story),+);
             stories!(in kubernetes: $($story),+);
+            stories!(in mysql: $($story),+);
         }
     };
     (in $store:ident: $($story:ident),+) => {

@@ -39,7 +39,7 @@ async fn a_candidate_leads_on_a_slow_network(server: TestServer) {
 }
 // Not on etcd: its requests take up to three round trips, for which the preset's request timeout is
 // too short. `etcd::slow` has the round trips at which its presets lead.
-story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres, kubernetes);
+story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres, kubernetes, mysql);
 
 /// Requests take one round trip: of two, each would be more than the request timeout.
 async fn waits(port: u16, store: impl Fn(u16) -> AnyStore) {

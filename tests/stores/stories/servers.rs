@@ -8,13 +8,16 @@ use tenure::Config;
 use tenure::store::AnyStore;
 use tenure::store::etcd::Etcd;
 use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
+use tenure::store::mysql::Mysql;
 use tenure::store::postgres::Postgres;
-use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer, RedisServer, Reply as Raw};
+use tenure_servers::{
+    EtcdServer, KubeApiServer, MariadbServer, PostgresServer, RedisServer, Reply as Raw,
+};
 use tenure_sim::conformance::Data;
 
 use super::server::{EmptyStore, Server, TestServer};
 use crate::stores::redis::support::Client;
-use crate::stores::{etcd, kubernetes, postgres, redis};
+use crate::stores::{etcd, kubernetes, mysql, postgres, redis};
 
 /// Data survives the end of the process, whatever the disk does meanwhile.
 const KEEPS_DATA: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
@@ -75,6 +78,15 @@ pub(super) fn kubernetes() -> TestServer {
     let mut server = TestServer::new(server, connect, 1);
     server.outlasting = outlasting.renew_interval(Duration::from_secs(4)).build().unwrap();
     server
+}
+
+/// Hints are polled for over the connection for requests.
+pub(super) fn mysql() -> TestServer {
+    let connect = |port, empty: EmptyStore| {
+        let config = mysql::support::local(port);
+        AnyStore::new(Mysql::new(config.trust_empty_store(empty.is_trusted())))
+    };
+    TestServer::new(mysql::support::server(), connect, 1)
 }
 
 impl EmptyStore {
@@ -156,6 +168,17 @@ server!(
         let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
         server.sql(connections).unwrap().parse::<usize>().unwrap().saturating_sub(1)
     }
+);
+server!(
+    MariadbServer,
+    kill,
+    |server| server.replace().unwrap(),
+    |server| {
+        let damaged = "SET value = 'not ours', version = UNHEX(MD5(version)) WHERE k = 'damaged'";
+        server.sql(&format!("UPDATE tenure_leases {damaged}")).unwrap();
+    },
+    // Rows are polled for as long as candidates wait, and no session is there for that alone.
+    |_| 0
 );
 server!(
     EtcdServer,

@@ -69,4 +69,4 @@ async fn ended_elections_leave_no_subscription(mut server: TestServer) {
     drop((again, tenure));
     subscriptions(&mut server, |count| count == before).await;
 }
-story!(ended_elections_leave_no_subscription);
+story!(ended_elections_leave_no_subscription: redis_rs, fred, postgres, etcd, kubernetes);

@@ -1,0 +1,299 @@
+//! The messages to the server, one after the other: each carries all that has waited for its turn.
+//!
+//! The client library carries out one message at a time, and loses its place if it is dropped half
+//! way. So a task owns the connection: a caller that gives up leaves its swap there, whose outcome
+//! is unknown and stays so. A message has the swaps of many elections, and one read of all that
+//! were asked about, so that ten thousand elections take dozens of round trips.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error, Row, Value};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::error::failed;
+use super::facts::Facts;
+use super::link::mark;
+use super::register::{bytes, version};
+use super::sql::{Guard, Mark, MysqlTables, Shows, Swap, Version, is_of};
+use crate::runtime::Runtime;
+use crate::store::{Key, StoreError, StoreErrorKind};
+
+/// The most elections in a message, and the most bytes of their values: a fraction of the smallest
+/// packet that servers are configured for.
+const MOST: usize = 1_000;
+const BYTES_MOST: usize = 256 << 10;
+
+/// Callers that ask again as soon as they are answered share the next message, if it leaves that
+/// part of the last one's time later, and no later than that.
+const LINGER_PART: u32 = 8;
+const LINGER_MOST: Duration = Duration::from_millis(20);
+
+pub(super) type Answered<T> = oneshot::Sender<Result<T, Failed>>;
+
+/// A caller's question.
+pub(super) enum Ask {
+    /// The rows of an election, after a swap if there is one; nothing if the swap was not sent,
+    /// since there is another past by now.
+    About(About),
+    /// The answers to statements, which share a message with nothing else.
+    Sql { sql: String, answer: Answered<Answer> },
+}
+
+/// The rows of one election.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The columns of [`MysqlTables::read`].
+    pub(super) row: Vec<Value>,
+    /// The mark of the message with the swap.
+    pub(super) mark: Mark,
+    /// True if every row that the message has replaced was found again with its mark. So a row
+    /// without it was not replaced.
+    pub(super) is_whole: bool,
+}
+
+/// The answers to the statements of a message.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// The number of rows that each has changed or added.
+    pub(super) changed: Vec<u64>,
+    /// The rows of the last one.
+    pub(super) rows: Vec<Vec<Value>>,
+}
+
+/// An error, and whether the connection is of no more use.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub(super) error: StoreError,
+    pub(super) is_fatal: bool,
+}
+
+/// An election that a message is about.
+pub(super) struct About {
+    pub(super) key: Key,
+    pub(super) swap: Option<Swap>,
+    pub(super) answer: Answered<Option<Told>>,
+}
+
+/// The messages of one connection.
+pub(super) struct Messages {
+    pub(super) conn: Conn,
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) tables: MysqlTables,
+    pub(super) facts: Arc<Facts>,
+    pub(super) asked: mpsc::UnboundedReceiver<Ask>,
+    /// The version of the past that was shown last.
+    pub(super) past: Option<Version>,
+}
+
+impl Messages {
+    /// Sends messages until the connection ends or is condemned.
+    pub(super) async fn send_all(mut self, dead: CancellationToken) {
+        let _ends = dead.clone().drop_guard();
+        let sends = async {
+            let mut kept = None;
+            loop {
+                let next = match kept.take() {
+                    Some(ask) => Some(ask),
+                    None => self.asked.recv().await,
+                };
+                let is_over = match next {
+                    None => true,
+                    Some(Ask::Sql { sql, answer }) => {
+                        let told = carry_out(&mut self.conn, &sql).await;
+                        let is_over = told.as_ref().is_err_and(|failed| failed.is_fatal);
+                        let _ = answer.send(told);
+                        is_over
+                    }
+                    Some(Ask::About(about)) => {
+                        let (abouts, over) = self.gather(about);
+                        kept = over;
+                        let began = self.runtime.now();
+                        let is_over = self.tell(abouts).await;
+                        let now = self.runtime.now();
+                        let linger = (now.since(began) / LINGER_PART).min(LINGER_MOST);
+                        if linger >= Duration::from_millis(1) {
+                            self.runtime.sleep_until(now + linger).await;
+                        }
+                        is_over
+                    }
+                };
+                if is_over {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = dead.cancelled() => {}
+            () = sends => {}
+        }
+    }
+
+    /// The asks that wait for their turn as well and fit in the same message, and the first that does
+    /// not.
+    fn gather(&mut self, first: About) -> (Vec<About>, Option<Ask>) {
+        let (mut abouts, mut size) = (Vec::new(), 0);
+        let mut swapped = BTreeMap::<Key, Guard>::new();
+        let mut next = Some(Ask::About(first));
+        while let Some(ask) = next {
+            let Ask::About(about) = ask else { return (abouts, Some(ask)) };
+            if let Some(about) = self.still_wanted(about) {
+                size += about.size();
+                if let Some(swap) = &about.swap {
+                    let mut before = swapped.values();
+                    let fits = before.all(|guard| *guard == swap.guard && !swap.is_apart());
+                    if !fits || swapped.contains_key(&about.key) {
+                        return (abouts, Some(Ask::About(about)));
+                    }
+                    swapped.insert(about.key.clone(), swap.guard.clone());
+                }
+                let is_apart = about.swap.as_ref().is_some_and(Swap::is_apart);
+                abouts.push(about);
+                if is_apart || size > BYTES_MOST || abouts.len() >= MOST {
+                    return (abouts, None);
+                }
+            }
+            next = self.asked.try_recv().ok();
+        }
+        (abouts, None)
+    }
+
+    /// The same, unless its caller has given up before its turn, or there is another past by now:
+    /// of many elections that begin one at once, one does.
+    fn still_wanted(&self, about: About) -> Option<About> {
+        let stale = |swap: &Swap| self.past.is_some_and(|past| past != swap.guard.past);
+        if about.swap.as_ref().is_some_and(stale) {
+            let _ = about.answer.send(Ok(None));
+            return None;
+        }
+        (!about.answer.is_closed()).then_some(about)
+    }
+
+    /// Sends a message and tells its answers. True if the connection is of no more use.
+    ///
+    /// A server that refuses one of several swaps, such as for a row that is locked, refuses them
+    /// all: they are sent again one by one, with the same mark, so that one that was done in spite
+    /// of it is known again.
+    async fn tell(&mut self, mut abouts: Vec<About>) -> bool {
+        if abouts.is_empty() {
+            return false;
+        }
+        let mark = match mark() {
+            Ok(mark) => mark,
+            Err(error) => return refuse(abouts, &Failed { error, is_fatal: false }),
+        };
+        let Err(error) = self.ask(mark, &mut abouts, None).await else { return false };
+        let is_one = abouts.iter().filter(|about| about.swap.is_some()).count() <= 1;
+        if error.is_fatal || is_one {
+            return refuse(abouts, &error);
+        }
+        for about in abouts {
+            if about.answer.is_closed() {
+                continue;
+            }
+            let mut one = vec![about];
+            if let Err(failed) = self.ask(mark, &mut one, Some(&error)).await
+                && refuse(one, &failed)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sends a message, and empties `abouts` by telling its answers. Of a swap that was sent before
+    /// and had that outcome, only that it was done is told.
+    async fn ask(
+        &mut self,
+        mark: Mark,
+        abouts: &mut Vec<About>,
+        before: Option<&Failed>,
+    ) -> Result<(), Failed> {
+        let facts = &self.facts;
+        let swaps: BTreeMap<Key, &Swap> = abouts
+            .iter()
+            .filter_map(|about| Some((about.key.clone(), about.swap.as_ref()?)))
+            .collect();
+        let mut statements = match swaps.values().next() {
+            Some(swap) => self.tables.swap((&facts.server, facts.id), &swap.guard, mark, &swaps),
+            None => Vec::new(),
+        };
+        let sent = statements.len();
+        let keys: BTreeSet<&Key> = abouts.iter().map(|about| &about.key).collect();
+        let is_read = abouts.iter().any(|about| about.swap.is_none());
+        let shows = if is_read { Shows::All } else { Shows::Written };
+        statements.push(self.tables.read(&facts.server, &Vec::from_iter(keys), shows));
+        let Answer { changed, rows } = carry_out(&mut self.conn, &statements.join("; ")).await?;
+        let Some(first) = rows.first().cloned() else {
+            let error = StoreError::new(StoreErrorKind::UnexpectedReply, "an answer without rows");
+            return Err(Failed { error, is_fatal: true });
+        };
+        let is_marked = |row: &Vec<Value>, at: usize| {
+            row.get(at).and_then(version).is_some_and(|it| is_of(mark, &it))
+        };
+        let found = rows.iter().filter(|row| is_marked(row, 11)).count()
+            + usize::from(is_marked(&first, 7));
+        let replaced =
+            sent.checked_sub(1).and_then(|last| changed.get(last)).copied().unwrap_or_default();
+        let is_whole = u64::try_from(found).is_ok_and(|found| found == replaced);
+        self.past = first.get(7).and_then(version);
+        let named = rows.into_iter().filter_map(|row| Some((bytes(row.get(10)?)?, row)));
+        let named: BTreeMap<_, _> = named.collect();
+        for About { key, swap, answer } in abouts.drain(..) {
+            let row =
+                named.get(key.as_str().as_bytes()).cloned().unwrap_or_else(|| without(&first));
+            let is_done = is_marked(&row, 11) || is_marked(&row, 7);
+            let told = match before {
+                Some(failed) if swap.is_some() && !is_done => Err(failed.clone()),
+                _ => Ok(Some(Told { row, mark, is_whole })),
+            };
+            let _ = answer.send(told);
+        }
+        Ok(())
+    }
+}
+
+impl About {
+    fn size(&self) -> usize {
+        let row = self.swap.as_ref().and_then(|swap| swap.new_row.as_ref());
+        row.map_or(0, |(_, value)| value.len()) + self.key.as_str().len()
+    }
+}
+
+/// The answer for an election that has no row.
+fn without(row: &[Value]) -> Vec<Value> {
+    row.iter().take(10).cloned().chain([Value::NULL, Value::NULL, Value::NULL]).collect()
+}
+
+/// Tells all of them the error. True if the connection is of no more use.
+fn refuse(abouts: Vec<About>, failed: &Failed) -> bool {
+    for about in abouts {
+        let _ = about.answer.send(Err(failed.clone()));
+    }
+    failed.is_fatal
+}
+
+/// Carries out the statements of one message, the last of which has rows.
+pub(super) async fn carry_out(conn: &mut Conn, sql: &str) -> Result<Answer, Failed> {
+    let carried_out = async {
+        let mut result = conn.query_iter(sql).await?;
+        let mut answer = Answer::default();
+        loop {
+            // Collecting rows goes on to the next statement.
+            answer.changed.push(result.affected_rows());
+            let rows: Vec<Row> = result.collect().await?;
+            if result.is_empty() {
+                answer.rows = rows.into_iter().map(Row::unwrap).collect();
+                return Ok(answer);
+            }
+        }
+    };
+    carried_out.await.map_err(|error: Error| {
+        let is_fatal = error.is_fatal() || !matches!(error, Error::Server(_));
+        Failed { error: failed(&error), is_fatal }
+    })
+}

@@ -1,0 +1,164 @@
+//! Several elections, and what of theirs is shared.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tenure::store::mysql::Mysql;
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure::{Config, Elections};
+
+use super::support::{
+    RENEWED, acquire, at, call, granted, granted_after_a_watch, holder, job, leads_all, local,
+    next_number, release, renew, server, soon,
+};
+
+/// Others have watched the past of the server for it.
+#[tokio::test]
+async fn a_new_election_leads_at_once() {
+    let server = server();
+    let store = Mysql::new(local(server.port()));
+    granted_after_a_watch(&store, acquire(1, None)).await;
+    let key = Key::new("another").unwrap();
+    let reply = store.call(&key, acquire(2, None)).await.unwrap();
+    assert!(matches!(reply, Reply::Granted { .. }), "{reply:?}");
+}
+
+/// Sixteen stores ask at once, each over a connection of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_many_rivals_is_granted() {
+    let server = server();
+    let first = at(server.port());
+    let mut last = granted(&first, acquire(100, None)).await;
+    call(&first, release(100, last)).await.unwrap();
+    let stores: Vec<_> = (0..16).map(|_| at(server.port())).collect();
+    for _ in 0..5 {
+        let asked = stores.iter().zip(1..).map(|(store, number)| {
+            let request = acquire(number, Some(last));
+            async move { (number, store.call(&job(), request).await) }
+        });
+        let replies = join_all(asked).await;
+        let mut grants = Vec::new();
+        for (number, reply) in replies {
+            match reply.unwrap() {
+                Reply::Granted { token } => grants.push((number, token)),
+                Reply::Not(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let [(number, token)] = grants[..] else { panic!("{grants:?}") };
+        assert!(token > last);
+        last = token;
+        call(&stores[0], release(number, token)).await.unwrap();
+    }
+}
+
+/// A renewal begins with what the process has written: one message, which reads it back.
+#[tokio::test]
+async fn a_renewal_is_two_statements() {
+    let server = server();
+    let store = at(server.port());
+    let token = granted(&store, acquire(1, None)).await;
+    call(&store, renew(1, token)).await.unwrap();
+    let count = || {
+        let said = server.sql("SHOW GLOBAL STATUS LIKE 'Questions'").unwrap();
+        said.split_whitespace().last().unwrap().parse::<u64>().unwrap()
+    };
+    // Counting is a statement too, and so is greeting the test's own client.
+    let (idle, idle_after) = (count(), count());
+    call(&store, renew(1, token)).await.unwrap();
+    assert_eq!(count() - idle_after, idle_after - idle + 2);
+}
+
+/// A row that others have locked fails as such, and costs the elections nothing that share its
+/// message. Nothing is written when the others are done.
+#[tokio::test]
+async fn a_locked_row_is_no_grant() {
+    let server = Arc::new(server());
+    let store = at(server.port());
+    let renewals = leads_all(&store, 20).await;
+    let (same, sql) = (
+        Arc::clone(&server),
+        "START TRANSACTION; SELECT k FROM tenure_leases WHERE k = 'job-7' FOR UPDATE; DO SLEEP(600)",
+    );
+    let locking = tokio::task::spawn_blocking(move || same.sql(sql));
+    let locked = "SELECT id FROM information_schema.PROCESSLIST WHERE state = 'User sleep'";
+    let session = soon(async {
+        loop {
+            let session = server.sql(locked).unwrap();
+            if !session.is_empty() {
+                return session;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let renewed = renewals.iter().map(|(key, renewal)| store.call(key, renewal.clone()));
+    for ((key, _), renewed) in renewals.iter().zip(soon(join_all(renewed)).await) {
+        match renewed {
+            Err(error) if key.as_str() == "job-7" => {
+                assert_eq!(error.kind(), StoreErrorKind::Locked, "{error}");
+            }
+            renewed => assert_eq!(renewed.unwrap(), RENEWED, "{key:?}"),
+        }
+    }
+    server.sql(&format!("KILL {session}")).unwrap();
+    locking.await.unwrap().unwrap_err();
+    let (key, renewal) = &renewals[7];
+    assert_eq!(soon(store.call(key, renewal.clone())).await.unwrap(), RENEWED);
+}
+
+/// Dozens of them share a message, also where some are taken by another process meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_many_elections_has_one_leader() {
+    let server = server();
+    let stores = [at(server.port()), at(server.port())];
+    granted(&stores[0], acquire(1, None)).await;
+    let keys: Vec<_> = (0..2_000).map(|job| Key::new(format!("job-{job}")).unwrap()).collect();
+    let places = &stores;
+    let asked = keys.iter().flat_map(|key| {
+        let ask = move |number: u128| {
+            let store = &places[usize::from(number == 2)];
+            async move { store.call(key, acquire(number, None)).await.unwrap() }
+        };
+        [1, 2].map(ask)
+    });
+    let replies = soon(join_all(asked)).await;
+    for (key, replies) in keys.iter().zip(replies.chunks(2)) {
+        let is_grant = |reply: &&Reply| matches!(reply, Reply::Granted { .. });
+        assert_eq!(replies.iter().filter(is_grant).count(), 1, "{key:?}: {replies:?}");
+    }
+}
+
+/// The poll of the rows finds it long before a look would.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_lease_is_found_soon() {
+    let server = server();
+    let config = Config::builder(Duration::from_secs(300)).build().unwrap();
+    let store = at(server.port());
+    let elections = Elections::new(store.clone());
+    let one = elections.candidate("job").name("one").config(config).start().unwrap();
+    soon(one.elected()).await.unwrap();
+    let two = super::support::start(at(server.port()), "two", config).0;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    soon(one.resign()).await.unwrap();
+    soon(two.elected()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+}
+
+/// A late duplicate of a swap finds another version. The second request is refused by the
+/// contract, the same one by the row.
+#[tokio::test]
+async fn a_repeated_request_changes_nothing() {
+    let server = server();
+    let store = at(server.port());
+    let request = acquire(1, None);
+    let token = granted(&store, request.clone()).await;
+    call(&store, release(1, token)).await.unwrap();
+    let late = call(&at(server.port()), request).await.unwrap();
+    assert!(matches!(late, Reply::Not(_)), "{late:?}");
+    let stale = Request::Renew { holder: holder(1), token, number: next_number(), stamp: None };
+    let reply = call(&store, stale).await.unwrap();
+    assert_eq!(reply, Reply::Superseded { last: Some(token) });
+}
