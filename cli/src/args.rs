@@ -81,7 +81,7 @@ pub(crate) enum What {
     ///
     /// Statuses: 0 done, 64 wrong usage or a store that can't, 69 the store can't be used.
     Purge(Purge),
-    /// Print the statements that create the tables of PostgreSQL, or carry them out.
+    /// Print the statements that create the tables of PostgreSQL or MySQL, or carry them out.
     ///
     /// Candidates create them by themselves, if their user may. Statuses: 0 done, 64 wrong usage or
     /// a store that has no tables, 69 the store can't be used.

@@ -36,7 +36,7 @@ macro_rules! kinds {
         /// A kind of finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[cfg_attr(
-            not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
+            not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes", feature = "mysql")),
             allow(dead_code, reason = "each store has some of them")
         )]
         pub(super) enum Kind {

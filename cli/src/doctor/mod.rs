@@ -6,7 +6,7 @@
 //! | `report` | the findings of one run, and how they are printed |
 //! | `requests` | every kind of request of candidates, on an election of its own |
 //! | `settings`, `round_trips`, `clock` | what holds for every store |
-//! | `redis`, `postgres`, `sqlite`, `kubernetes` | what a store of that kind says of itself |
+//! | `redis`, `postgres`, `mysql`, `sqlite`, `kubernetes` | what a store of that kind says of itself |
 //!
 //! **Not guaranteed**: that a store without a finding works tomorrow, or for a user with other
 //! rights. The checks use the candidates' own configuration: run the command as they run, on the
@@ -17,6 +17,8 @@ mod errors;
 mod kind;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod options;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -76,7 +78,13 @@ pub(crate) async fn doctor(options: &Doctor) -> Result<u8, Failure> {
 
 /// The checks without a connection.
 #[cfg_attr(
-    not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
+    not(all(
+        feature = "redis",
+        feature = "postgres",
+        feature = "sqlite",
+        feature = "kubernetes",
+        feature = "mysql"
+    )),
     allow(unused_variables, reason = "each store uses some of them")
 )]
 fn before(store: &AnyStore, config: &Config, report: &mut Report) {
@@ -88,6 +96,10 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
     if let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() {
         postgres::check_configuration(postgres, report);
     }
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = store.downcast_ref::<tenure::store::mysql::Mysql>() {
+        mysql::check_configuration(mysql, report);
+    }
     #[cfg(feature = "sqlite")]
     if let Some(sqlite) = store.downcast_ref::<tenure::store::sqlite::Sqlite>() {
         sqlite::check_before(sqlite, report);
@@ -96,7 +108,13 @@ fn before(store: &AnyStore, config: &Config, report: &mut Report) {
 
 /// The checks of one kind of store.
 #[cfg_attr(
-    not(all(feature = "redis", feature = "postgres", feature = "sqlite", feature = "kubernetes")),
+    not(all(
+        feature = "redis",
+        feature = "postgres",
+        feature = "sqlite",
+        feature = "kubernetes",
+        feature = "mysql"
+    )),
     allow(unused_variables, clippy::unused_async, reason = "each store uses some of them")
 )]
 async fn of_its_kind(
@@ -114,6 +132,10 @@ async fn of_its_kind(
     if let Some(postgres) = store.downcast_ref::<tenure::store::postgres::Postgres>() {
         let again = others(&options.at, postgres::CONNECTIONS)?;
         postgres::check(postgres, &again, report).await;
+    }
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = store.downcast_ref::<tenure::store::mysql::Mysql>() {
+        mysql::check(mysql, report).await;
     }
     #[cfg(feature = "sqlite")]
     if let Some(sqlite) = store.downcast_ref::<tenure::store::sqlite::Sqlite>() {

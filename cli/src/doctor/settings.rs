@@ -13,13 +13,14 @@ use crate::place::{self, At};
 /// Variables that `tenure` alone reads, or sets for its command.
 const OF_THE_COMMAND: [&str; 2] = ["TENURE_TOKEN", place::STORE_FILE];
 /// Variables of other programs that say where a server is.
-const SERVERS: [&str; 8] = [
+const SERVERS: [&str; 9] = [
     "REDIS_URL",
     "REDIS_HOST",
     "VALKEY_URL",
     "DATABASE_URL",
     "POSTGRES_URL",
     "PGHOST",
+    "MYSQL_HOST",
     "ETCDCTL_ENDPOINTS",
     "KUBERNETES_SERVICE_HOST",
 ];

@@ -1,6 +1,6 @@
 //! `tenure migrate`.
 
-use tenure_servers::PostgresServer;
+use tenure_servers::{MariadbServer, PostgresServer};
 
 use super::hosts::Place;
 
@@ -35,6 +35,32 @@ fn a_role_takes_part_after_a_migration_of_postgres() {
     // It may be run again.
     for _ in 0..2 {
         let output = place.output(&apply);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let (status, said) = leads("60s");
+    assert_eq!(status, 0, "{said}");
+}
+
+#[test]
+fn an_account_takes_part_after_a_migration_of_mysql() {
+    let (place, server) = (Place::new(), MariadbServer::start().unwrap());
+    server.sql("CREATE USER app").unwrap();
+    let [owner, app] =
+        ["root", "app"].map(|user| format!("mysql://{user}@127.0.0.1:{}/app", server.port()));
+    let leads = |within| {
+        let run = ["run", "job", "--store", &app, "--wait", within, "--", "true"];
+        let mut command = place.tenure();
+        let output = command.env("TENURE_TTL", "1s").args(run).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, said) = leads("2s");
+    assert_eq!(status, 69, "{said}");
+    let migrate = ["migrate", "--store", &owner, "--grant", "app"];
+    let printed = String::from_utf8(place.output(&migrate).stdout).unwrap();
+    assert!(printed.contains("TO `app`@`%`;\n"), "{printed}");
+    // It may be run again.
+    for _ in 0..2 {
+        let output = place.output(&[&migrate[..], &["--apply"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let (status, said) = leads("60s");

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
-use tenure_servers::{EtcdServer, KubeApiServer, PostgresServer};
+use tenure_servers::{EtcdServer, KubeApiServer, MariadbServer, PostgresServer};
 
 use super::exclusion::Election;
 use super::hosts::Host;
@@ -89,6 +89,13 @@ fn a_day_with_redis() {
 fn a_day_with_postgres() {
     let server = PostgresServer::start().unwrap();
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port());
+    a_day(Election::at(url, server));
+}
+
+#[test]
+fn a_day_with_mysql() {
+    let server = MariadbServer::start().unwrap();
+    let url = format!("mysql://root@127.0.0.1:{}/app", server.port());
     a_day(Election::at(url, server));
 }
 
