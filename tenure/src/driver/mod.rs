@@ -93,6 +93,9 @@ enum Taken {
 /// differ by as much.
 const SUSPEND_LEAST: Duration = Duration::from_millis(100);
 
+/// The most rounds before other tasks run. Most turns take two.
+const ROUNDS: usize = 8;
+
 /// The most hints in one turn.
 const HINTS: usize = 64;
 
@@ -142,8 +145,14 @@ impl Driver {
     /// Takes what has happened, then does what is due, until there is neither. Events come before
     /// deadlines: after a pause, a reply that waits in the socket counts, and its request does not
     /// time out; and no deadline of an election is met before its own stop.
+    ///
+    /// Other threads may send commands without end, so it rests after some rounds: the runtime reads
+    /// no socket before.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        while !self.has_stopped {
+        for _ in 0..ROUNDS {
+            if self.has_stopped {
+                return Poll::Ready(());
+            }
             let has_happened = self.take_all(context);
             let was_due = self.do_what_is_due();
             // A call that was begun has to be polled.
@@ -151,7 +160,8 @@ impl Driver {
                 ready!(self.alarm.poll_ring(context, self.machine.deadline()));
             }
         }
-        Poll::Ready(())
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Takes what there is by now; false if that is nothing. What comes later is left for the next
