@@ -199,11 +199,16 @@ impl KubeApiServer {
     /// # Errors
     /// If it can't be written.
     pub fn kubeconfig(&self, token: &str) -> Result<PathBuf, ServerError> {
+        self.kubeconfig_at(&self.url(), token)
+    }
+
+    /// The same for a client that reaches the server through a proxy.
+    pub(crate) fn kubeconfig_at(&self, url: &str, token: &str) -> Result<PathBuf, ServerError> {
         const WRITING: &str = "writing a kubeconfig";
         let folder = self.process.folder();
         let file = tempfile::Builder::new().prefix("kubeconfig-").tempfile_in(folder);
         let mut file = file.map_err(doing(WRITING))?;
-        let text = kubeconfig(&self.url(), &folder.join("ca.pem"), token);
+        let text = kubeconfig(url, &folder.join("ca.pem"), token);
         file.write_all(text.as_bytes()).map_err(doing(WRITING))?;
         let (_, path) = file.keep().map_err(|error| doing(WRITING)(error.error))?;
         Ok(path)

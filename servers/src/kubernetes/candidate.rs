@@ -78,8 +78,21 @@ impl ClientGoCandidate {
     /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] with its log if
     /// it ends at once, as with settings that client-go refuses.
     pub fn start(server: &KubeApiServer, settings: &ClientGoSettings) -> Result<Self, ServerError> {
+        Self::start_through(server, server.port(), settings)
+    }
+
+    /// As [`start`](Self::start), with that port of 127.0.0.1 as the server's: a proxy's.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub fn start_through(
+        server: &KubeApiServer,
+        port: u16,
+        settings: &ClientGoSettings,
+    ) -> Result<Self, ServerError> {
         let mut process = Process::of(programs::CANDIDATE, programs::candidate()?, None)?;
-        let kubeconfig = server.kubeconfig(server.admin_token())?;
+        let url = format!("https://127.0.0.1:{port}");
+        let kubeconfig = server.kubeconfig_at(&url, server.admin_token())?;
         let log = process.folder().join("log");
         let configure = |command: &mut Command| configure(command, &kubeconfig, settings);
         let campaigns = |_| events(&log).is_ok_and(|events| !events.is_empty());

@@ -48,9 +48,9 @@ enum End {
 
 /// A time in which a candidate led all the time. Empty if `to` is not after `from`.
 #[derive(Clone, Copy, Debug)]
-struct Lead {
-    from: Instant,
-    to: Instant,
+pub(super) struct Lead {
+    pub(super) from: Instant,
+    pub(super) to: Instant,
 }
 
 impl Lead {
@@ -293,12 +293,12 @@ fn theirs(server: &KubeApiServer, number: u32) -> ClientGoCandidate {
     ClientGoCandidate::start(server, &settings).unwrap()
 }
 
-fn leads(events: &[ClientGoEvent]) -> bool {
+pub(super) fn leads(events: &[ClientGoEvent]) -> bool {
     let changes = |event: &&ClientGoEvent| is_end(event) || is_start(event);
     events.iter().rev().find(changes).is_some_and(is_start)
 }
 
-fn is_start(event: &ClientGoEvent) -> bool {
+pub(super) fn is_start(event: &ClientGoEvent) -> bool {
     event.kind == ClientGoEventKind::Started
 }
 
@@ -307,7 +307,7 @@ fn is_end(event: &ClientGoEvent) -> bool {
 }
 
 /// The leads that these events tell of. One that has no end yet ends then.
-fn their_leads(events: &[ClientGoEvent], ends: Instant) -> Vec<Lead> {
+pub(super) fn their_leads(events: &[ClientGoEvent], ends: Instant) -> Vec<Lead> {
     let at = |event: &ClientGoEvent| Instant::ORIGIN + event.at;
     let lead = |(index, event): (usize, &ClientGoEvent)| {
         let end = events[index..].iter().find(|event| is_end(event));
@@ -317,7 +317,7 @@ fn their_leads(events: &[ClientGoEvent], ends: Instant) -> Vec<Lead> {
 }
 
 /// The last renewal of a Lease, less than a minute ago.
-fn renewed(lease: &Value) -> Instant {
+pub(super) fn renewed(lease: &Value) -> Instant {
     const MINUTE: u64 = 60_000_000;
     let boot = now();
     // Such as 2026-01-31T12:00:59.123456Z.
@@ -328,6 +328,6 @@ fn renewed(lease: &Value) -> Instant {
     Instant::ORIGIN + Duration::from_nanos(boot.as_nanos() - age * 1_000)
 }
 
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     TokioRuntime.now()
 }

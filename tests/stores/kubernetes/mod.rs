@@ -4,6 +4,7 @@
 //! Needs `kube-apiserver`; without it, these tests fail and say how to build it.
 
 mod client_go;
+mod client_go_alone;
 mod login;
 mod manifests;
 mod others;

@@ -7,9 +7,9 @@
 //! reply and not from its request, and a timer enforces it. So it leads too long if a renewal is
 //! answered late, or if the process is paused.
 //!
-//! Favourable to it: the lead ends here when the candidate sees another holder's record, but
-//! client-go cancels the leader's context only at the deadline. Here it also releases the lease on
-//! leaving, which is not its default.
+//! A leader that sees another holder's record goes on until its deadline, as client-go's own
+//! candidates did when they were measured (`tests/stores/kubernetes/client_go_alone.rs`).
+//! Favourable to it: here it releases the lease on leaving, which is not its default.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -88,7 +88,12 @@ impl RenewDeadline {
     }
 
     fn attempt(&mut self, now: Instant) {
-        if self.leads.is_some() { self.put(now, false) } else { self.send(now, Request::Get) }
+        if self.holds_the_lease() { self.put(now, false) } else { self.send(now, Request::Get) }
+    }
+
+    /// As far as it has seen.
+    fn holds_the_lease(&self) -> bool {
+        self.leads.is_some() && self.seen.is_some_and(|(record, _)| record.holder == Some(self.me))
     }
 
     fn later(&mut self, now: Instant) {
@@ -99,9 +104,6 @@ impl RenewDeadline {
     fn see(&mut self, now: Instant, record: Option<Record>) {
         if record != self.seen.map(|(record, _)| record) {
             self.seen = record.map(|record| (record, now));
-        }
-        if self.seen.is_some_and(|(record, _)| record.holder != Some(self.me)) {
-            self.lose(now, Reason::Superseded);
         }
     }
 
@@ -162,10 +164,10 @@ impl RenewDeadline {
     fn leave(&mut self, now: Instant, again_after: Option<Duration>) {
         self.takes_part = false;
         (self.next, self.again_at) = (None, again_after.map(|wait| now + wait));
-        if self.leads.is_some() {
+        if self.holds_the_lease() {
             self.put(now, true);
-            self.lose(now, Reason::Resigned);
         }
+        self.lose(now, Reason::Resigned);
     }
 
     fn wake(&mut self, now: Instant) {
