@@ -22,8 +22,8 @@ use crate::store::{
 /// A store of leases over a backend that can compare and swap. A clone is the same.
 ///
 /// Unless the backend [says](Cas::SHARES_PAST) otherwise, each election has a past of its own: one
-/// that was never used is watched for a quarantine, once. Tokens and hints follow the wall clock of the process that asks. Messages and purges are not
-/// supported.
+/// that was never used is watched for a quarantine, once. Tokens and hints follow the wall clock of
+/// the process that asks. Messages and purges are not supported.
 pub struct CasStore<C: Cas> {
     inner: Arc<Inner<C>>,
     trust_empty_store: bool,
