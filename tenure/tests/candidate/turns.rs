@@ -1,15 +1,16 @@
-//! Commands that the driver finds at the same time, in virtual time.
+//! What the driver finds at the same time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
+use futures_util::stream::{self, Stream};
+use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits, Watched};
 use tenure::{Candidate, Config, Elections};
 use tokio::sync::Mutex;
 use tokio::{join, time};
 
 use super::stuck::Paused;
-use super::support::quick;
+use super::support::{quick, soon, steady};
 
 /// Far longer than a candidate needs that gives its lead back.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
@@ -103,4 +104,35 @@ async fn a_thousand_candidates_that_are_dropped_cost_no_other_lead() {
         assert!(tenure.is_current(), "after {tenth} tenths of a second");
     }
     other.stop().await.unwrap();
+}
+
+/// A store that hints without end.
+#[derive(Clone)]
+struct Hinting(Memory);
+
+impl Store for Hinting {
+    fn traits(&self) -> StoreTraits {
+        self.0.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.0.call(key, request).await
+    }
+
+    fn hints(&self, _: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        stream::repeat(Key::new("job").unwrap())
+    }
+}
+
+/// In a runtime of one thread, which the driver must not keep.
+#[tokio::test]
+async fn other_tasks_run_though_hints_never_end() {
+    let elections = Elections::new(Hinting(Memory::new()));
+    let candidate = elections.candidate("job").config(steady()).start().unwrap();
+    soon(candidate.elected()).await.unwrap();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(candidate.is_leader());
+    soon(candidate.stop()).await.unwrap();
 }
