@@ -147,10 +147,10 @@ fn tree(of: &[&str]) -> String {
     String::from_utf8(tree.stdout).unwrap()
 }
 
-/// A new user waits for them.
+/// A new user waits for them. Those of this repository are not counted.
 #[test]
 fn the_first_command_builds_few_crates() {
     let tree = tree(&["-p", "tenure-sim"]);
-    let crates: BTreeSet<_> = tree.lines().collect();
-    assert!((90..=110).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
+    let crates: BTreeSet<_> = tree.lines().filter(|line| !line.contains("(/")).collect();
+    assert!((90..=107).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
 }
