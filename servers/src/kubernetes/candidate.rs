@@ -81,7 +81,7 @@ impl ClientGoCandidate {
         Self::start_through(server, server.port(), settings)
     }
 
-    /// As [`start`](Self::start), with that port of 127.0.0.1 as the server's: a proxy's.
+    /// Starts a candidate that reaches the server at that port of 127.0.0.1: a proxy's.
     ///
     /// # Errors
     /// As of [`start`](Self::start).

@@ -91,7 +91,7 @@ impl RenewDeadline {
         if self.holds_the_lease() { self.put(now, false) } else { self.send(now, Request::Get) }
     }
 
-    /// As far as it has seen.
+    /// True as far as it has seen.
     fn holds_the_lease(&self) -> bool {
         self.leads.is_some() && self.seen.is_some_and(|(record, _)| record.holder == Some(self.me))
     }
