@@ -102,7 +102,10 @@ impl<'a> Pair<'a> {
         let both = |one: &Lead, other: &Lead| {
             one.to.min(other.to).since(one.from.max(other.from).max(since))
         };
-        ones.iter().flat_map(|one| others.iter().map(|other| both(one, other))).max().unwrap()
+        ones.iter()
+            .flat_map(|one| others.iter().map(|other| both(one, other)))
+            .max()
+            .unwrap_or_default()
     }
 
     fn cut_off(&self) -> Duration {
