@@ -37,9 +37,7 @@ fn two_candidates_of_client_go_are_measured() {
 fn measured(server: &KubeApiServer, runtime: &Runtime, rounds: u32) {
     let mut pair = Pair::start(server, runtime, "three-seconds", TTL);
     let mut figures = [const { Vec::new() }; 3];
-    for round in 0..rounds {
-        // Faults fall on all parts of the time between two renewals.
-        thread::sleep(retry_period(TTL) * (round * 7 % 20) / 20);
+    for _ in 0..rounds {
         figures[0].push(pair.cut_off());
         figures[1].push(pair.crash());
         figures[2].push(pair.data_lost());
@@ -68,6 +66,7 @@ struct Pair<'a> {
     proxies: [Proxy; 2],
     candidates: [ClientGoCandidate; 2],
     started: u32,
+    waits: u32,
 }
 
 impl<'a> Pair<'a> {
@@ -79,7 +78,15 @@ impl<'a> Pair<'a> {
             started += 1;
             candidate(server, proxies[place].port(), lease, ttl, started)
         });
-        Self { server, lease, ttl, proxies, candidates, started }
+        Self { server, lease, ttl, proxies, candidates, started, waits: 0 }
+    }
+
+    /// As [`leader`](Self::leader), at some moment between two attempts of the other one: a candidate
+    /// that was just started makes its first ones after times that are the same in each process.
+    fn settled(&mut self) -> (usize, usize) {
+        self.waits += 1;
+        thread::sleep(retry_period(self.ttl) * (10 + self.waits * 7 % 20) / 10);
+        self.leader()
     }
 
     /// The places of the leader and of the other one, once exactly one leads.
@@ -108,12 +115,12 @@ impl<'a> Pair<'a> {
             .unwrap_or_default()
     }
 
-    fn cut_off(&self) -> Duration {
-        let (leader, other) = self.leader();
+    fn cut_off(&mut self) -> Duration {
+        let (leader, other) = self.settled();
         let began = now();
         self.proxies[leader].set(Flow::Hold);
         thread::sleep(CUT_OFF);
-        assert!(leads(&self.candidates[other].events().unwrap()), "none has taken over");
+        self.next_lead(other);
         self.proxies[leader].set(Flow::Forward);
         let overlap = self.overlap(began);
         self.leader();
@@ -121,7 +128,7 @@ impl<'a> Pair<'a> {
     }
 
     fn crash(&mut self) -> Duration {
-        let (leader, other) = self.leader();
+        let (leader, other) = self.settled();
         self.candidates[leader].kill().unwrap();
         let ends = renewed(&lease(self.server, NAMESPACE, self.lease)) + self.ttl;
         let took = self.next_lead(other).since(ends);
@@ -129,8 +136,8 @@ impl<'a> Pair<'a> {
         took
     }
 
-    fn data_lost(&self) -> Duration {
-        self.leader();
+    fn data_lost(&mut self) -> Duration {
+        self.settled();
         let began = now();
         delete(self.server, NAMESPACE, self.lease);
         thread::sleep(self.ttl * 2);
@@ -139,7 +146,7 @@ impl<'a> Pair<'a> {
     }
 
     fn hand_over(&mut self) -> Duration {
-        let (leader, other) = self.leader();
+        let (leader, other) = self.settled();
         self.candidates[leader].stop().unwrap();
         let events = self.candidates[leader].events().unwrap();
         let told = events.iter().rfind(|event| event.kind == ClientGoEventKind::Cancelled).unwrap();
