@@ -127,6 +127,15 @@ fn lost_data_late_grants_and_clock_steps_do_what_was_measured() {
     assert_eq!(overlap(SessionLock, Scenario::StoreClockStep).0, 0);
 }
 
+/// Measured by `tests/stores/kubernetes/client_go_alone.rs`.
+#[test]
+fn a_renew_deadline_ends_a_lead_in_an_outage_alone() {
+    use Contender::RenewDeadline;
+    assert_eq!(overlap(RenewDeadline, Scenario::CutOff).0, 0);
+    let (overlapped, overlap) = overlap(RenewDeadline, Scenario::StoreLoss);
+    assert!(overlapped > 0 && (1_500.0..=2_600.0).contains(&overlap.max_ms), "{overlap:?}");
+}
+
 #[test]
 fn the_first_answer_after_a_pause_is_that_one_leads() {
     use Contender::{HeartbeatRow, KeyFlag, KeyFlagOneTimer, RenewDeadline};
