@@ -102,7 +102,10 @@ const LIST: &[(&str, Known)] = &[
         RunBy("scripts/check", "--bench machine -- --test\n"),
     ),
     ("TENURE_ROUNDS=200 cargo test -p tenure-tests --test all -- client_go --nocapture", BY_HAND),
-    ("TENURE_ROUNDS=8 cargo test -p tenure-tests --test all -- client_go_alone --nocapture", BY_HAND),
+    (
+        "TENURE_ROUNDS=8 cargo test -p tenure-tests --test all -- client_go_alone --nocapture",
+        BY_HAND,
+    ),
     (
         "TENURE_KUBECONFIG=~/.kube/config TENURE_NAMESPACE=default cargo test -p tenure-tests --test all -- \
          contract::in_a_kubernetes_of_yours",

@@ -1,4 +1,4 @@
-//! What the driver finds at the same time.
+//! Commands and hints that the driver finds at the same time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -81,8 +81,8 @@ impl<'a> Pair<'a> {
         Self { server, lease, ttl, proxies, candidates, started, waits: 0 }
     }
 
-    /// As [`leader`](Self::leader), at some moment between two attempts of the other one: a candidate
-    /// that was just started makes its first ones after times that are the same in each process.
+    /// The same places, at some moment between two attempts of the other candidate: one that was just
+    /// started makes its first ones after times that are the same in each process.
     fn settled(&mut self) -> (usize, usize) {
         self.waits += 1;
         thread::sleep(retry_period(self.ttl) * (10 + self.waits * 7 % 20) / 10);
