@@ -1,5 +1,7 @@
 //! Servers and stores.
 
+use std::time::Duration;
+
 use tenure::store::mysql::{Mysql, MysqlConfig, MysqlTables};
 use tenure_servers::MariadbServer;
 
@@ -27,4 +29,19 @@ pub(crate) fn local(port: u16) -> MysqlConfig {
 /// A store at that port, which trusts an empty server.
 pub(crate) fn at(port: u16) -> Mysql {
     Mysql::new(local(port).trust_empty_store(true))
+}
+
+/// The number of the session that is in that state, as soon as there is one.
+pub(crate) async fn session(server: &MariadbServer, state: &str) -> String {
+    let find = format!("SELECT id FROM information_schema.PROCESSLIST WHERE state = '{state}'");
+    soon(async {
+        loop {
+            let session = server.sql(&find).unwrap();
+            if !session.is_empty() {
+                return session;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
 }

@@ -10,7 +10,7 @@ use tenure::{Config, Elections};
 
 use super::support::{
     RENEWED, acquire, at, call, granted, granted_after_a_watch, holder, job, leads_all, local,
-    next_number, release, renew, server, soon,
+    next_number, release, renew, server, session, soon,
 };
 
 /// Others have watched the past of the server for it.
@@ -70,6 +70,49 @@ async fn a_renewal_is_two_statements() {
     assert_eq!(count() - idle_after, idle_after - idle + 2);
 }
 
+/// Another session replaces a row between the statement of a message that writes it and the one that
+/// reads it back: what was written was written, and no request is unanswered.
+#[tokio::test]
+async fn a_row_that_was_replaced_before_it_was_read_back_was_written() {
+    let server = Arc::new(server());
+    let store = at(server.port());
+    let renewals = leads_all(&store, 4).await;
+    let apart = |sql: &'static str| {
+        let server = Arc::clone(&server);
+        tokio::task::spawn_blocking(move || server.sql(sql))
+    };
+    // Whoever updates a row waits for this session.
+    let holding = apart("DO GET_LOCK('hold', 600); DO SLEEP(600)");
+    let holder = session(&server, "User sleep").await;
+    server
+        .sql(
+            "CREATE TRIGGER waits AFTER UPDATE ON tenure_leases FOR EACH ROW \
+             DO GET_LOCK('hold', 600), RELEASE_LOCK('hold')",
+        )
+        .unwrap();
+    let renewed = renewals[..3].iter().map(|(key, renewal)| store.call(key, renewal.clone()));
+    let replacing = async {
+        session(&server, "User lock").await;
+        // It comes before every statement that begins later. Its version is another candidate's.
+        let replacing = apart(
+            "SELECT version INTO @other FROM tenure_leases WHERE k = 'job-3'; \
+             LOCK TABLES tenure_leases_boot WRITE, tenure_leases WRITE; \
+             UPDATE tenure_leases SET version = @other, value = '' WHERE k = 'job-1'; SELECT ROW_COUNT(); UNLOCK TABLES",
+        );
+        session(&server, "Waiting for table metadata lock").await;
+        server.sql(&format!("KILL {holder}")).unwrap();
+        assert_eq!(replacing.await.unwrap().unwrap().trim(), "1");
+    };
+    let (replies, ()) = soon(async { tokio::join!(join_all(renewed), replacing) }).await;
+    for ((key, _), reply) in renewals.iter().zip(replies) {
+        assert_eq!(reply.unwrap(), RENEWED, "{key:?}");
+    }
+    holding.await.unwrap().unwrap_err();
+    // The next one is decided by what is there now.
+    let (key, renewal) = &renewals[1];
+    assert_ne!(soon(store.call(key, renewal.clone())).await.unwrap(), RENEWED);
+}
+
 /// A row that others have locked fails as such, and costs the elections nothing that share its
 /// message. Nothing is written when the others are done.
 #[tokio::test]
@@ -82,17 +125,7 @@ async fn a_locked_row_is_no_grant() {
         "START TRANSACTION; SELECT k FROM tenure_leases WHERE k = 'job-7' FOR UPDATE; DO SLEEP(600)",
     );
     let locking = tokio::task::spawn_blocking(move || same.sql(sql));
-    let locked = "SELECT id FROM information_schema.PROCESSLIST WHERE state = 'User sleep'";
-    let session = soon(async {
-        loop {
-            let session = server.sql(locked).unwrap();
-            if !session.is_empty() {
-                return session;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
+    let session = session(&server, "User sleep").await;
     let renewed = renewals.iter().map(|(key, renewal)| store.call(key, renewal.clone()));
     for ((key, _), renewed) in renewals.iter().zip(soon(join_all(renewed)).await) {
         match renewed {

@@ -17,7 +17,7 @@ use super::error::failed;
 use super::facts::{self, Facts};
 use super::message::{self, About, Answer, Ask, Failed, Messages, Told, carry_out};
 use super::register::bytes;
-use super::sql::{Mark, Swap};
+use super::sql::{Mark, Swap, mark_of};
 use crate::logging;
 use crate::runtime::{KEEPALIVE_AFTER, Runtime, TokioRuntime};
 use crate::store::cas::fresh;
@@ -260,7 +260,7 @@ async fn pairs(conn: &mut Conn, sql: &str) -> Result<BTreeMap<String, String>, S
 /// A new one.
 pub(super) fn mark() -> Result<Mark, StoreError> {
     let bytes = fresh()?.to_bits().to_be_bytes();
-    Ok(std::array::from_fn(|at| bytes[at]))
+    Ok(mark_of(std::array::from_fn(|at| bytes[at])))
 }
 
 /// Checks that rows which were added are those that were sent.
@@ -275,8 +275,8 @@ fn has_begun(mark: Mark, Answer { changed, rows }: &Answer) -> Result<(), StoreE
 
 /// The error for a row that has another content than what was sent.
 pub(super) fn altered() -> StoreError {
-    let detail = "a row does not have what was written there: a trigger changes it (drop it), or another session has \
-                  replaced it since";
+    let detail = "a row does not have what was written there: a trigger changes it (drop it), or others have replaced \
+                  it since";
     StoreError::new(StoreErrorKind::Refused, detail)
 }
 

@@ -50,9 +50,9 @@ pub(super) struct Told {
     pub(super) row: Vec<Value>,
     /// The mark of the message with the swap.
     pub(super) mark: Mark,
-    /// True if every row that the message has replaced was found again with its mark. So a row
-    /// without it was not replaced.
-    pub(super) is_whole: bool,
+    /// True if the rows that are found without the mark were replaced all the same, and then once
+    /// more by another session; false if they were not; `None` if some were.
+    pub(super) is_replaced: Option<bool>,
 }
 
 /// The answers to the statements of a message.
@@ -239,17 +239,27 @@ impl Messages {
             + usize::from(is_marked(&first, 7));
         let replaced =
             sent.checked_sub(1).and_then(|last| changed.get(last)).copied().unwrap_or_default();
-        let is_whole = u64::try_from(found).is_ok_and(|found| found == replaced);
         self.past = first.get(7).and_then(version);
         let named = rows.into_iter().filter_map(|row| Some((bytes(row.get(10)?)?, row)));
         let named: BTreeMap<_, _> = named.collect();
+        let others = swaps.iter().map(|(key, swap)| {
+            let row = named.get(key.as_str().as_bytes()).and_then(|row| version(row.get(11)?));
+            swap.others(mark, row, self.past)
+        });
+        let others: usize = others.sum();
+        let is_replaced = match usize::try_from(replaced).ok().and_then(|it| it.checked_sub(found))
+        {
+            Some(0) => Some(false),
+            Some(gone) if gone == others => Some(true),
+            _ => None,
+        };
         for About { key, swap, answer } in abouts.drain(..) {
             let row =
                 named.get(key.as_str().as_bytes()).cloned().unwrap_or_else(|| without(&first));
             let is_done = is_marked(&row, 11) || is_marked(&row, 7);
             let told = match before {
                 Some(failed) if swap.is_some() && !is_done => Err(failed.clone()),
-                _ => Ok(Some(Told { row, mark, is_whole })),
+                _ => Ok(Some(Told { row, mark, is_replaced })),
             };
             let _ = answer.send(told);
         }

@@ -6,7 +6,9 @@
 //!
 //! - A part of a version is drawn by the server, so a late statement finds another one.
 //! - The other part is the message's, and the message reads back what was written. So a swap is
-//!   done if the row has it, and the content that was sent: a trigger may have changed that.
+//!   done if the row has it, and the content that was sent: a trigger may have changed that. Another
+//!   session may replace the row in between; then the swap is done if the server says that it has
+//!   replaced as many rows, and the version is a candidate's.
 //! - A stamp is placed on a past that exists already, at a version that the server has drawn, so no
 //!   stamping is carried out twice.
 
@@ -24,7 +26,7 @@ use super::config::MysqlConfig;
 use super::facts::{is_on, is_one_session, read_only};
 use super::link::{Link, Live, altered};
 use super::message::Told;
-use super::sql::{Guard, NewPast, Swap, Version, is_of};
+use super::sql::{Guard, NewPast, Swap, Version, is_of, is_of_a_message, room};
 use super::wakeup;
 use crate::store::cas::{Cas, Change, Election, Swapped, Tenant, Versioned};
 use crate::store::key::fnv;
@@ -227,7 +229,7 @@ impl Found {
         let Some(now) = now else { return Err(altered()) };
         let is_noted = now.past.map(|past| past.watched) >= self.past.map(|past| past.watched);
         let is_same_past = now.guard.past == swap.guard.past;
-        if !swap.replaces() {
+        if swap.replaced() == 0 {
             // A refusal that was decided by a shorter watch may be none by now.
             let stands = now.guard == swap.guard && now.row == swap.row;
             return match stands {
@@ -237,26 +239,38 @@ impl Found {
         }
         let wrote_row = now.row.is_some_and(|row| is_of(told.mark, &row));
         let wrote_past = is_of(told.mark, &now.guard.past);
-        if !wrote_row && !wrote_past && told.is_whole {
-            return Ok(None);
+        match told.is_replaced {
+            _ if wrote_row || wrote_past => {}
+            Some(true) => {}
+            Some(false) => return Ok(None),
+            None => return Err(altered()),
         }
+        // By another session, between the swap and the read of the same message.
+        let is_since = |now: Option<Version>, before: Option<Version>| {
+            now != before && now.is_some_and(|now| is_of_a_message(&now))
+        };
         let (has_row, has_past) = (swap.new_row.is_some(), swap.is_apart());
-        let is_row = !has_row || (wrote_row && now.tenant == self.tenant);
+        let is_row = match (has_row, wrote_row) {
+            (false, _) => true,
+            (true, true) => now.tenant == self.tenant,
+            (true, false) => is_since(now.row, swap.row),
+        };
         let unwatched =
             |past: Option<Past>| past.map(|past| Past { watched: Duration::ZERO, ..past });
-        let is_past = if has_past {
-            wrote_past && is_noted && unwatched(now.past) == unwatched(self.past)
-        } else {
+        let is_past = match (has_past, wrote_past) {
             // Another past since then does not undo it.
-            is_noted || !is_same_past
+            (false, _) => is_noted || !is_same_past,
+            (true, true) => is_noted && unwatched(now.past) == unwatched(self.past),
+            (true, false) => is_since(Some(now.guard.past), Some(swap.guard.past)),
         };
         if !(is_row && is_past) {
             return Err(altered());
         }
         if has_row {
-            self.row = now.row;
+            // What was written is gone: no row has that version.
+            self.row = now.row.filter(|_| wrote_row).or(Some(room(told.mark)));
         }
-        if has_past {
+        if has_past && wrote_past {
             self.guard.past = now.guard.past;
         }
         Ok(Some(self))

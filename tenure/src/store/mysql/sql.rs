@@ -15,6 +15,7 @@ use crate::SettingError;
 use crate::settings::Setting;
 use crate::store::Key;
 use crate::store::common::name_without;
+use crate::store::key::fnv;
 
 // Other names are made from it.
 pub(super) const TABLE_NAME: Setting<String> = Setting::parameter("table", |text| {
@@ -29,8 +30,20 @@ pub(super) const TABLE_NAME: Setting<String> = Setting::parameter("table", |text
 /// it again, and eight that the server draws, so that a repeated message writes another one.
 pub(super) type Version = [u8; 16];
 
-/// The first bytes of the versions that a message writes. No two messages have the same.
+/// The first bytes of the versions that a message writes. No two messages have the same. The last
+/// two are a sum of the others, which versions that something else writes do not have.
 pub(super) type Mark = [u8; 8];
+
+pub(super) fn mark_of([a, b, c, d, e, f]: [u8; 6]) -> Mark {
+    let [sum, check, ..] = fnv(&[a, b, c, d, e, f]).to_be_bytes();
+    [a, b, c, d, e, f, sum, check]
+}
+
+/// True if any candidate's message has written the version.
+pub(super) fn is_of_a_message(version: &Version) -> bool {
+    let [a, b, c, d, e, f, ..] = *version;
+    version.starts_with(&mark_of([a, b, c, d, e, f]))
+}
 
 /// True if that message has written the version in its last step: its first one only makes room for
 /// the row.
@@ -39,7 +52,7 @@ pub(super) fn is_of(mark: Mark, version: &Version) -> bool {
 }
 
 /// The version of a row without anything in it.
-fn room(mark: Mark) -> Version {
+pub(super) fn room(mark: Mark) -> Version {
     let mut version = [0; 16];
     version[..mark.len()].copy_from_slice(&mark);
     version
@@ -97,9 +110,19 @@ impl Swap {
         matches!(self.new_past, Some(NewPast::Another { .. }))
     }
 
-    /// True if it does more than note a watch.
-    pub(super) fn replaces(&self) -> bool {
-        self.new_row.is_some() || self.is_apart()
+    /// The number of rows that it would have replaced and that other messages have, before or
+    /// afterwards.
+    pub(super) fn others(&self, mark: Mark, row: Option<Version>, past: Option<Version>) -> usize {
+        let is_other = |now: Option<Version>, before: Option<Version>| {
+            now != before && now.is_some_and(|now| !is_of(mark, &now) && now != room(mark))
+        };
+        usize::from(self.new_row.is_some() && is_other(row, self.row))
+            + usize::from(self.is_apart() && is_other(past, Some(self.guard.past)))
+    }
+
+    /// The number of rows that it replaces: none if it only notes a watch.
+    pub(super) fn replaced(&self) -> usize {
+        usize::from(self.new_row.is_some()) + usize::from(self.is_apart())
     }
 }
 
@@ -284,7 +307,7 @@ impl MysqlTables {
         }
         let (mut rows, mut assigned) = (Vec::new(), BTreeSet::new());
         let drawn = drawn(mark);
-        for (key, swap) in swaps.iter().filter(|(_, swap)| swap.replaces()) {
+        for (key, swap) in swaps.iter().filter(|(_, swap)| swap.replaced() > 0) {
             let room = begins(swap).then(|| room(mark));
             let version = swap.row.or(room).map_or_else(|| "NULL".into(), |it| hex(&it));
             let (hint, value) =
