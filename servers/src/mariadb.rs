@@ -143,7 +143,7 @@ impl MariadbServer {
     /// If the server refuses it, or can't be reached.
     pub fn dump(&self) -> Result<String, ServerError> {
         let mut client = self.client("mariadb-dump");
-        client.arg(DATABASE);
+        client.args(["--hex-blob", DATABASE]);
         self.output(client, "")
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tenure::store::mysql::Mysql;
-use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure::store::{Key, Reply, Request, Store, StoreError, StoreErrorKind};
 use tenure::{Config, Elections};
 
 use super::support::{
@@ -70,10 +70,10 @@ async fn a_renewal_is_two_statements() {
     assert_eq!(count() - idle_after, idle_after - idle + 2);
 }
 
-/// Another session replaces a row between the statement of a message that writes it and the one that
-/// reads it back: what was written was written, and no request is unanswered.
-#[tokio::test]
-async fn a_row_that_was_replaced_before_it_was_read_back_was_written() {
+/// The answers to three renewals that share a message: another session replaces the second row after
+/// the statement that writes it, and before the one that reads it back. Then that to another renewal
+/// of the second.
+async fn renewed_and_replaced(before: &str) -> (Vec<Result<Reply, StoreError>>, Reply) {
     let server = Arc::new(server());
     let store = at(server.port());
     let renewals = leads_all(&store, 4).await;
@@ -81,6 +81,7 @@ async fn a_row_that_was_replaced_before_it_was_read_back_was_written() {
         let server = Arc::clone(&server);
         tokio::task::spawn_blocking(move || server.sql(sql))
     };
+    server.sql(before).unwrap();
     // Whoever updates a row waits for this session.
     let holding = apart("DO GET_LOCK('hold', 600); DO SLEEP(600)");
     let holder = session(&server, "User sleep").await;
@@ -97,20 +98,40 @@ async fn a_row_that_was_replaced_before_it_was_read_back_was_written() {
         let replacing = apart(
             "SELECT version INTO @other FROM tenure_leases WHERE k = 'job-3'; \
              LOCK TABLES tenure_leases_boot WRITE, tenure_leases WRITE; \
-             UPDATE tenure_leases SET version = @other, value = '' WHERE k = 'job-1'; SELECT ROW_COUNT(); UNLOCK TABLES",
+             UPDATE tenure_leases SET version = @other, value = '' WHERE k = 'job-1'; SELECT ROW_COUNT(); \
+             UNLOCK TABLES",
         );
         session(&server, "Waiting for table metadata lock").await;
         server.sql(&format!("KILL {holder}")).unwrap();
         assert_eq!(replacing.await.unwrap().unwrap().trim(), "1");
     };
     let (replies, ()) = soon(async { tokio::join!(join_all(renewed), replacing) }).await;
-    for ((key, _), reply) in renewals.iter().zip(replies) {
-        assert_eq!(reply.unwrap(), RENEWED, "{key:?}");
-    }
     holding.await.unwrap().unwrap_err();
-    // The next one is decided by what is there now.
-    let (key, renewal) = &renewals[1];
-    assert_ne!(soon(store.call(key, renewal.clone())).await.unwrap(), RENEWED);
+    let (key, Request::Renew { token, .. }) = &renewals[1] else { panic!("{renewals:?}") };
+    (replies, soon(store.call(key, renew(1, *token))).await.unwrap())
+}
+
+/// The server says how many rows were replaced: the request is not unanswered.
+#[tokio::test]
+async fn a_row_that_was_replaced_before_it_was_read_back_was_written() {
+    let (replies, next) = renewed_and_replaced("").await;
+    assert!(replies.iter().all(|reply| *reply.as_ref().unwrap() == RENEWED), "{replies:?}");
+    // That one is decided by what is there now.
+    assert_eq!(next, Reply::Superseded { last: None });
+}
+
+/// One row was replaced before the message, and one after it: the server's number is the same if it
+/// is the other way round.
+#[tokio::test]
+async fn no_row_is_taken_for_the_one_that_was_written() {
+    let before =
+        "UPDATE tenure_leases SET version = REVERSE(version), value = '' WHERE k = 'job-2'";
+    let (replies, next) = renewed_and_replaced(before).await;
+    assert_eq!(*replies[0].as_ref().unwrap(), RENEWED);
+    for reply in &replies[1..] {
+        assert_eq!(reply.as_ref().unwrap_err().kind(), StoreErrorKind::Refused);
+    }
+    assert_eq!(next, Reply::Superseded { last: None });
 }
 
 /// A row that others have locked fails as such, and costs the elections nothing that share its
