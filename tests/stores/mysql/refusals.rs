@@ -5,7 +5,8 @@ use tenure::store::{Credentials, Request, Secret, Store, StoreError, StoreErrorK
 use tenure_servers::MariadbServer;
 
 use super::support::{
-    acquire, at, call, granted, granted_in_the_end, local, server, unused_port, with_tables,
+    acquire, at, call, granted, granted_in_the_end, leads_all, local, server, unused_port,
+    with_tables,
 };
 
 async fn refused(store: &impl Store) -> StoreError {
@@ -75,13 +76,42 @@ async fn odd_servers_are_used() {
         "--transaction-read-only=1",
     ];
     let server = MariadbServer::start_with(&odd).unwrap();
+    server
+        .sql(
+            "SET GLOBAL sql_select_limit = 1; SET GLOBAL sql_safe_updates = 1; SET GLOBAL sql_big_selects = 0; \
+             SET GLOBAL max_join_size = 1",
+        )
+        .unwrap();
     let store = at(server.port());
+    leads_all(&store, 3).await;
+    assert_eq!(store.keys().await.unwrap().len(), 3);
     let token = granted(&store, acquire(1, None)).await;
     // Another session sees it: it is committed.
-    let rows = server.sql("SELECT COUNT(*) FROM tenure_leases").unwrap();
-    assert_eq!(rows, "1");
+    let rows = server.sql("SET sql_big_selects = 1; SELECT COUNT(*) FROM tenure_leases").unwrap();
+    assert_eq!(rows, "4");
     call(&at(server.port()), Request::Observe).await.unwrap();
     call(&store, super::support::renew(1, token)).await.unwrap();
+}
+
+/// They are compared as the server compares them.
+#[tokio::test]
+async fn names_may_be_kept_in_lower_case() {
+    let server = MariadbServer::start_with(&["--lower-case-table-names=1"]).unwrap();
+    let tables = MysqlTables::new("Leads").unwrap();
+    let store = Mysql::new(local(server.port()).tables(tables));
+    granted_in_the_end(&store, acquire(1, None)).await;
+}
+
+/// A connection makes them, so the one that has met it is not kept.
+#[tokio::test]
+async fn tables_that_were_dropped_are_made_again() {
+    let server = server();
+    let store = at(server.port());
+    granted(&store, acquire(1, None)).await;
+    server.sql("DROP DATABASE app; CREATE DATABASE app").unwrap();
+    let error = call(&store, acquire(2, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Missing, "{error}");
+    granted_in_the_end(&store, acquire(3, None)).await;
 }
 
 #[tokio::test]

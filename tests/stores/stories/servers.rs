@@ -86,7 +86,10 @@ pub(super) fn mysql() -> TestServer {
         let config = mysql::support::local(port);
         AnyStore::new(Mysql::new(config.trust_empty_store(empty.is_trusted())))
     };
-    TestServer::new(mysql::support::server(), connect, 1)
+    let outlasting = Config::builder(Duration::from_secs(30));
+    let mut server = TestServer::new(mysql::support::with_tables(), connect, 1);
+    server.outlasting = outlasting.renew_interval(Duration::from_secs(1)).build().unwrap();
+    server
 }
 
 impl EmptyStore {

@@ -10,13 +10,14 @@ use crate::store::{StoreError, StoreErrorKind};
 /// - each statement is a transaction of its own, which may write;
 /// - a read shows what is committed, and a change is written to the log of a server that logs
 ///   statements;
-/// - no value is cut, and the times of tables are shown in one time zone;
+/// - no value is cut, no row is left out, no statement is refused for what it might cost, and the
+///   times of tables are shown in one time zone;
 /// - a statement does not wait long for a row or a table that others have locked: those that follow
 ///   on the connection wait too.
 pub(super) const SET_UP: &str = "
     SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE;
     SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', innodb_lock_wait_timeout = 1,
-        lock_wait_timeout = 1";
+        lock_wait_timeout = 1, sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1";
 
 /// The same at a node of Galera: a read shows what other nodes have committed.
 pub(super) const SET_UP_NODE: &str = "SET SESSION wsrep_sync_wait = 7";
@@ -75,7 +76,9 @@ pub(super) fn are_fit(
     found: &BTreeMap<String, String>,
 ) -> Result<(), StoreError> {
     for (name, engine) in config.tables.all().iter().zip(["InnoDB", "InnoDB", "MEMORY"]) {
-        let Some(other) = found.get(name) else {
+        // Some servers keep names in lower case.
+        let found = found.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
+        let Some((_, other)) = found else {
             let detail = format!(
                 "there is no table {name} in the database {} (`tenure migrate` or MysqlTables::schema_sql has the \
                  statements that make it)",
@@ -83,6 +86,10 @@ pub(super) fn are_fit(
             );
             return Err(StoreError::new(StoreErrorKind::Missing, detail));
         };
+        if other.is_empty() {
+            let detail = format!("the table {name} is being made by others");
+            return Err(StoreError::new(StoreErrorKind::Locked, detail));
+        }
         if !other.eq_ignore_ascii_case(engine) {
             let detail = format!("the table {name} has the engine {other}; it must have {engine}");
             return Err(StoreError::new(StoreErrorKind::Unsupported, detail));

@@ -1,13 +1,13 @@
 //! One connection for all elections, replaced whenever it may be stuck.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, Row, SslOpts};
+use mysql_async::{Conn, OptsBuilder, Row, SslOpts, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ use super::error::failed;
 use super::facts::{self, Facts};
 use super::message::{self, About, Answer, Ask, Failed, Messages, Told, carry_out};
 use super::register::bytes;
-use super::sql::{Mark, Swap, mark_of};
+use super::sql::{Mark, Swap, Version, is_of_a_message, mark_of};
 use crate::logging;
 use crate::runtime::{KEEPALIVE_AFTER, Runtime, TokioRuntime};
 use crate::store::cas::fresh;
@@ -97,7 +97,7 @@ impl Link {
                 live.served.store(true, Ordering::Relaxed);
                 Ok(told)
             }
-            Ok(Err(Failed { error, is_fatal: false })) => {
+            Ok(Err(Failed { error, is_fatal: false, .. })) => {
                 pending.answered();
                 self.refused(live, &error);
                 Err(error)
@@ -121,8 +121,12 @@ impl Link {
 
     /// The server has refused what elections need.
     pub(super) fn refused(&self, live: &Live, error: &StoreError) {
-        if matches!(error.kind(), StoreErrorKind::NotPrimary | StoreErrorKind::Pooler) {
-            // Another address may lead to the right one.
+        let is_elsewhere = matches!(
+            error.kind(),
+            StoreErrorKind::NotPrimary | StoreErrorKind::Pooler | StoreErrorKind::NoLeader
+        );
+        // Another address may lead to the right one, and another connection makes missing tables.
+        if is_elsewhere || error.kind() == StoreErrorKind::Missing {
             live.dead.cancel();
         }
         self.current.failed(live, error);
@@ -142,7 +146,9 @@ impl Link {
             conn.query_drop(facts::SET_UP_NODE).await.map_err(|error| failed(&error))?;
         }
         let mut found = pairs(&mut conn, &config.tables.found()).await?;
-        if config.create_tables && found.len() < config.tables.all().len() {
+        // One without an engine is being made.
+        let made = found.values().filter(|engine| !engine.is_empty()).count();
+        if config.create_tables && made < config.tables.all().len() {
             let sql = config.tables.creations().join(";");
             conn.query_drop(sql).await.map_err(|error| failed(&error))?;
             logging::info!(tables = ?config.tables.all(), "created the tables, or those that were missing");
@@ -150,15 +156,21 @@ impl Link {
         }
         facts::are_fit(config, &found)?;
         // Here, since a request may be given up before so many answers have come.
-        let mark = mark()?;
-        let sql = config.tables.begin(&facts.server, mark);
-        let begun = carry_out(&mut conn, &sql).await.map_err(|failed| failed.error)?;
-        has_begun(mark, &begun)?;
+        let begun = carry_out(&mut conn, &config.tables.begun(&facts.server)).await;
+        let shown = begun.map_err(|(failed, _)| failed.error)?.rows.pop().unwrap_or_default();
+        if shown.is_empty() || shown.contains(&Value::NULL) {
+            // It waits for whoever updates a row, since MEMORY tables are locked as a whole.
+            let mark = mark()?;
+            let sql = config.tables.begin(&facts.server, mark);
+            let begun = carry_out(&mut conn, &sql).await.map_err(|(failed, _)| failed.error)?;
+            has_begun(mark, &begun)?;
+        }
         let (asks, asked) = mpsc::unbounded_channel();
         let (dead, facts) = (CancellationToken::new(), Arc::new(facts));
         let (tables, same) = (config.tables.clone(), Arc::clone(&facts));
         let runtime = Arc::clone(&self.runtime);
-        let messages = Messages { conn, runtime, tables, facts: same, asked, past: None };
+        let (past, refused) = (None, BTreeSet::new());
+        let messages = Messages { conn, runtime, tables, facts: same, asked, past, refused };
         self.runtime.spawn(messages.send_all(dead.clone()).boxed());
         let progress = Progress::since(opening, &self.runtime, &dead, question(&asks));
         // Messages wait for each other, and for locks.
@@ -263,14 +275,17 @@ pub(super) fn mark() -> Result<Mark, StoreError> {
     Ok(mark_of(std::array::from_fn(|at| bytes[at])))
 }
 
-/// Checks that rows which were added are those that were sent.
+/// Checks that rows which were added are those that were sent, or were replaced by a candidate since.
 fn has_begun(mark: Mark, Answer { changed, rows }: &Answer) -> Result<(), StoreError> {
     let shown = rows.first().map(|row| row.iter().map(bytes).collect::<Vec<_>>());
-    let is_same = |at: usize| {
-        let shown = shown.as_ref().and_then(|row| row.get(at)?.as_deref());
-        changed.get(at) == Some(&0) || shown.is_some_and(|shown| shown.starts_with(&mark))
+    let shown = |at: usize| shown.as_ref()?.get(at)?.as_deref();
+    let is_own = |at: usize| shown(at).is_some_and(|shown| shown.starts_with(&mark));
+    let is_candidates = |at: usize| {
+        let version = shown(at).and_then(|shown| Version::try_from(shown).ok());
+        version.is_some_and(|version| is_of_a_message(&version))
     };
-    if is_same(0) && is_same(1) { Ok(()) } else { Err(altered()) }
+    let [is_number, is_past] = [0, 1].map(|at| changed.get(at) == Some(&0) || is_own(at));
+    if is_number && (is_past || is_candidates(1)) { Ok(()) } else { Err(altered()) }
 }
 
 /// The error for a row that has another content than what was sent.

@@ -50,8 +50,8 @@ pub(super) struct Told {
     pub(super) row: Vec<Value>,
     /// The mark of the message with the swap.
     pub(super) mark: Mark,
-    /// True if the rows that are found without the mark were replaced all the same, and then once
-    /// more by another session; false if they were not; `None` if some were.
+    /// True if all rows were replaced, and those that are found without the mark once more by another
+    /// session; false if these were not; `None` if some were.
     pub(super) is_replaced: Option<bool>,
 }
 
@@ -64,11 +64,21 @@ pub(super) struct Answer {
     pub(super) rows: Vec<Vec<Value>>,
 }
 
-/// An error, and whether the connection is of no more use.
+/// An error of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
     pub(super) error: StoreError,
+    /// True if the connection is of no more use.
     pub(super) is_fatal: bool,
+    /// True if no row was replaced, as is known.
+    is_undone: bool,
+}
+
+impl Failed {
+    /// One that leaves the connection as it is.
+    fn answer(error: StoreError) -> Self {
+        Self { error, is_fatal: false, is_undone: false }
+    }
 }
 
 /// An election that a message is about.
@@ -87,6 +97,8 @@ pub(super) struct Messages {
     pub(super) asked: mpsc::UnboundedReceiver<Ask>,
     /// The version of the past that was shown last.
     pub(super) past: Option<Version>,
+    /// The elections whose last swap was refused, such as for a row that others have locked.
+    pub(super) refused: BTreeSet<Key>,
 }
 
 impl Messages {
@@ -104,6 +116,7 @@ impl Messages {
                     None => true,
                     Some(Ask::Sql { sql, answer }) => {
                         let told = carry_out(&mut self.conn, &sql).await;
+                        let told = told.map_err(|(failed, _)| failed);
                         let is_over = told.as_ref().is_err_and(|failed| failed.is_fatal);
                         let _ = answer.send(told);
                         is_over
@@ -143,15 +156,15 @@ impl Messages {
             let Ask::About(about) = ask else { return (abouts, Some(ask)) };
             if let Some(about) = self.still_wanted(about) {
                 size += about.size();
+                let mut is_apart = false;
                 if let Some(swap) = &about.swap {
-                    let mut before = swapped.values();
-                    let fits = before.all(|guard| *guard == swap.guard && !swap.is_apart());
+                    is_apart = swap.is_apart() || self.refused.contains(&about.key);
+                    let fits = swapped.values().all(|guard| *guard == swap.guard && !is_apart);
                     if !fits || swapped.contains_key(&about.key) {
                         return (abouts, Some(Ask::About(about)));
                     }
                     swapped.insert(about.key.clone(), swap.guard.clone());
                 }
-                let is_apart = about.swap.as_ref().is_some_and(Swap::is_apart);
                 abouts.push(about);
                 if is_apart || size > BYTES_MOST || abouts.len() >= MOST {
                     return (abouts, None);
@@ -175,34 +188,56 @@ impl Messages {
 
     /// Sends a message and tells its answers. True if the connection is of no more use.
     ///
-    /// A server that refuses one of several swaps, such as for a row that is locked, refuses them
-    /// all: they are sent again one by one, with the same mark, so that one that was done in spite
-    /// of it is known again.
+    /// A server that refuses one of several swaps, such as for a row that is locked, refuses the whole
+    /// message. What was read is asked for again in one message, and each swap is sent again in one
+    /// of its own, with the same mark, so that one that was done in spite of it is known again.
     async fn tell(&mut self, mut abouts: Vec<About>) -> bool {
         if abouts.is_empty() {
             return false;
         }
         let mark = match mark() {
             Ok(mark) => mark,
-            Err(error) => return refuse(abouts, &Failed { error, is_fatal: false }),
+            Err(error) => return refuse(abouts, &Failed::answer(error)),
         };
-        let Err(error) = self.ask(mark, &mut abouts, None).await else { return false };
-        let is_one = abouts.iter().filter(|about| about.swap.is_some()).count() <= 1;
-        if error.is_fatal || is_one {
-            return refuse(abouts, &error);
+        let Err(failed) = self.ask(mark, &mut abouts, None).await else { return false };
+        let (swaps, mut reads): (Vec<_>, Vec<_>) =
+            abouts.into_iter().partition(|about| about.swap.is_some());
+        if failed.is_fatal || swaps.is_empty() {
+            return refuse(swaps.into_iter().chain(reads), &failed);
         }
-        for about in abouts {
-            if about.answer.is_closed() {
+        if !reads.is_empty()
+            && let Err(failed) = self.ask(mark, &mut reads, None).await
+            && refuse(reads, &failed)
+        {
+            return refuse(swaps, &failed);
+        }
+        if let [only] = &swaps[..] {
+            self.notes_refusal(&only.key);
+            return refuse(swaps, &failed);
+        }
+        let before = (!failed.is_undone).then_some(&failed);
+        let mut swaps = swaps.into_iter();
+        while let Some(swap) = swaps.next() {
+            if swap.answer.is_closed() {
                 continue;
             }
-            let mut one = vec![about];
-            if let Err(failed) = self.ask(mark, &mut one, Some(&error)).await
-                && refuse(one, &failed)
-            {
-                return true;
+            let (key, mut one) = (swap.key.clone(), vec![swap]);
+            if let Err(failed) = self.ask(mark, &mut one, before).await {
+                self.notes_refusal(&key);
+                if refuse(one, &failed) {
+                    return refuse(swaps, &failed);
+                }
             }
         }
         false
+    }
+
+    /// The next swap of that election does not cost others their message.
+    fn notes_refusal(&mut self, key: &Key) {
+        if self.refused.len() >= MOST {
+            self.refused.clear();
+        }
+        self.refused.insert(key.clone());
     }
 
     /// Sends a message, and empties `abouts` by telling its answers. Of a swap that was sent before
@@ -224,13 +259,18 @@ impl Messages {
         };
         let sent = statements.len();
         let keys: BTreeSet<&Key> = abouts.iter().map(|about| &about.key).collect();
-        let is_read = abouts.iter().any(|about| about.swap.is_none());
+        let is_read = abouts.iter().any(|about| about.swap.as_ref().is_none_or(|it| it.is_grant));
         let shows = if is_read { Shows::All } else { Shows::Written };
         statements.push(self.tables.read(&facts.server, &Vec::from_iter(keys), shows));
-        let Answer { changed, rows } = carry_out(&mut self.conn, &statements.join("; ")).await?;
+        let told = carry_out(&mut self.conn, &statements.join("; ")).await;
+        let Answer { changed, rows } = told.map_err(|(failed, done)| {
+            // A statement that waits for a lock in vain, or is the victim of a deadlock, changes nothing.
+            let is_undone = done < sent && failed.error.kind() == StoreErrorKind::Locked;
+            Failed { is_undone, ..failed }
+        })?;
         let Some(first) = rows.first().cloned() else {
             let error = StoreError::new(StoreErrorKind::UnexpectedReply, "an answer without rows");
-            return Err(Failed { error, is_fatal: true });
+            return Err(Failed { is_fatal: true, ..Failed::answer(error) });
         };
         let is_marked = |row: &Vec<Value>, at: usize| {
             row.get(at).and_then(version).is_some_and(|it| is_of(mark, &it))
@@ -242,18 +282,16 @@ impl Messages {
         self.past = first.get(7).and_then(version);
         let named = rows.into_iter().filter_map(|row| Some((bytes(row.get(10)?)?, row)));
         let named: BTreeMap<_, _> = named.collect();
-        let others = swaps.iter().map(|(key, swap)| {
-            let row = named.get(key.as_str().as_bytes()).and_then(|row| version(row.get(11)?));
-            swap.others(mark, row, self.past)
-        });
-        let others: usize = others.sum();
-        let is_replaced = match usize::try_from(replaced).ok().and_then(|it| it.checked_sub(found))
-        {
-            Some(0) => Some(false),
-            Some(gone) if gone == others => Some(true),
+        let all: usize = swaps.values().map(|swap| swap.replaced()).sum();
+        let is_replaced = match usize::try_from(replaced) {
+            Ok(replaced) if replaced == found => Some(false),
+            Ok(replaced) if replaced == all => Some(true),
             _ => None,
         };
         for About { key, swap, answer } in abouts.drain(..) {
+            if swap.is_some() {
+                self.refused.remove(&key);
+            }
             let row =
                 named.get(key.as_str().as_bytes()).cloned().unwrap_or_else(|| without(&first));
             let is_done = is_marked(&row, 11) || is_marked(&row, 7);
@@ -280,7 +318,7 @@ fn without(row: &[Value]) -> Vec<Value> {
 }
 
 /// Tells all of them the error. True if the connection is of no more use.
-fn refuse(abouts: Vec<About>, failed: &Failed) -> bool {
+fn refuse(abouts: impl IntoIterator<Item = About>, failed: &Failed) -> bool {
     for about in abouts {
         let _ = about.answer.send(Err(failed.clone()));
     }
@@ -288,22 +326,30 @@ fn refuse(abouts: Vec<About>, failed: &Failed) -> bool {
 }
 
 /// Carries out the statements of one message, the last of which has rows.
-pub(super) async fn carry_out(conn: &mut Conn, sql: &str) -> Result<Answer, Failed> {
-    let carried_out = async {
-        let mut result = conn.query_iter(sql).await?;
-        let mut answer = Answer::default();
-        loop {
-            // Collecting rows goes on to the next statement.
-            answer.changed.push(result.affected_rows());
-            let rows: Vec<Row> = result.collect().await?;
-            if result.is_empty() {
-                answer.rows = rows.into_iter().map(Row::unwrap).collect();
-                return Ok(answer);
-            }
+///
+/// # Errors
+/// With the number of statements that were carried out.
+pub(super) async fn carry_out(conn: &mut Conn, sql: &str) -> Result<Answer, (Failed, usize)> {
+    let mut answer = Answer::default();
+    match collect(conn, sql, &mut answer).await {
+        Ok(()) => Ok(answer),
+        Err(error) => {
+            let is_fatal = error.is_fatal() || !matches!(error, Error::Server(_));
+            let failed = Failed { is_fatal, ..Failed::answer(failed(&error)) };
+            Err((failed, answer.changed.len()))
         }
-    };
-    carried_out.await.map_err(|error: Error| {
-        let is_fatal = error.is_fatal() || !matches!(error, Error::Server(_));
-        Failed { error: failed(&error), is_fatal }
-    })
+    }
+}
+
+async fn collect(conn: &mut Conn, sql: &str, answer: &mut Answer) -> Result<(), Error> {
+    let mut result = conn.query_iter(sql).await?;
+    loop {
+        // Collecting rows goes on to the next statement.
+        answer.changed.push(result.affected_rows());
+        let rows: Vec<Row> = result.collect().await?;
+        if result.is_empty() {
+            answer.rows = rows.into_iter().map(Row::unwrap).collect();
+            return Ok(());
+        }
+    }
 }

@@ -7,8 +7,10 @@
 //! - A part of a version is drawn by the server, so a late statement finds another one.
 //! - The other part is the message's, and the message reads back what was written. So a swap is
 //!   done if the row has it, and the content that was sent: a trigger may have changed that. Another
-//!   session may replace the row in between; then the swap is done if the server says that it has
-//!   replaced as many rows, and the version is a candidate's.
+//!   session may replace the row in between; then the swap is done if the server says that all rows
+//!   of the message were replaced, and the version is a candidate's.
+//! - A dump that is restored brings versions back, and makes the tables again. No statement can
+//!   compare when they were made, so a grant reads it back too.
 //! - A stamp is placed on a past that exists already, at a version that the server has drawn, so no
 //!   stamping is carried out twice.
 
@@ -119,7 +121,10 @@ impl Cas for Register {
         if (&new_row, &new_past) == (&None, &None) {
             return Ok(Swapped::Done(found.clone()));
         }
-        let swap = Swap { guard: found.guard.clone(), row: found.row, new_row, new_past };
+        let token = |tenant: &Option<Tenant>| tenant.as_ref().map(|tenant| tenant.record.token);
+        let is_grant = token(&tenant) != token(&found.tenant);
+        let guard = found.guard.clone();
+        let swap = Swap { guard, row: found.row, new_row, new_past, is_grant };
         let meant = Found { tenant, past, ..(**found).clone() };
         let Some(told) = self.link.about(&live, key, Some(swap.clone())).await? else {
             return Ok(Swapped::Conflict);
@@ -244,6 +249,10 @@ impl Found {
             Some(true) => {}
             Some(false) => return Ok(None),
             None => return Err(altered()),
+        }
+        if swap.is_grant && now.identity != self.identity {
+            let detail = "the tables were made again since the election was read";
+            return Err(StoreError::new(StoreErrorKind::Refused, detail));
         }
         // By another session, between the swap and the read of the same message.
         let is_since = |now: Option<Version>, before: Option<Version>| {

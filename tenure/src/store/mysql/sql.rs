@@ -34,15 +34,17 @@ pub(super) type Version = [u8; 16];
 /// two are a sum of the others, which versions that something else writes do not have.
 pub(super) type Mark = [u8; 8];
 
-pub(super) fn mark_of([a, b, c, d, e, f]: [u8; 6]) -> Mark {
-    let [sum, check, ..] = fnv(&[a, b, c, d, e, f]).to_be_bytes();
-    [a, b, c, d, e, f, sum, check]
+pub(super) fn mark_of(drawn: [u8; 6]) -> Mark {
+    let mut mark = [0; 8];
+    let (own, sum) = mark.split_at_mut(drawn.len());
+    own.copy_from_slice(&drawn);
+    sum.copy_from_slice(&fnv(&drawn).to_be_bytes()[..2]);
+    mark
 }
 
 /// True if any candidate's message has written the version.
 pub(super) fn is_of_a_message(version: &Version) -> bool {
-    let [a, b, c, d, e, f, ..] = *version;
-    version.starts_with(&mark_of([a, b, c, d, e, f]))
+    version.starts_with(&mark_of(std::array::from_fn(|at| version[at])))
 }
 
 /// True if that message has written the version in its last step: its first one only makes room for
@@ -95,6 +97,8 @@ pub(super) struct Swap {
     pub(super) new_row: Option<(bool, Bytes)>,
     /// The past, unless it stays.
     pub(super) new_past: Option<NewPast>,
+    /// True if a new tenure begins.
+    pub(super) is_grant: bool,
 }
 
 impl Swap {
@@ -110,16 +114,6 @@ impl Swap {
         matches!(self.new_past, Some(NewPast::Another { .. }))
     }
 
-    /// The number of rows that it would have replaced and that other messages have, before or
-    /// afterwards.
-    pub(super) fn others(&self, mark: Mark, row: Option<Version>, past: Option<Version>) -> usize {
-        let is_other = |now: Option<Version>, before: Option<Version>| {
-            now != before && now.is_some_and(|now| !is_of(mark, &now) && now != room(mark))
-        };
-        usize::from(self.new_row.is_some() && is_other(row, self.row))
-            + usize::from(self.is_apart() && is_other(past, Some(self.guard.past)))
-    }
-
     /// The number of rows that it replaces: none if it only notes a watch.
     pub(super) fn replaced(&self) -> usize {
         usize::from(self.new_row.is_some()) + usize::from(self.is_apart())
@@ -130,7 +124,7 @@ impl Swap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
     All,
-    /// The rows that swaps have written: not when the tables were made.
+    /// The rows that swaps have written which begin no tenure: not when the tables were made.
     Written,
     /// Those elections alone at which a candidate may want to look.
     Hints,
@@ -220,6 +214,14 @@ impl MysqlTables {
         )
     }
 
+    /// Shows the server's number and the past's version: nulls where a server lacks them.
+    pub(super) fn begun(&self, server: &str) -> String {
+        let [_, past, boot] = self.all();
+        format!(
+            "SELECT (SELECT nonce FROM `{boot}` WHERE server = {server}), (SELECT version FROM `{past}` WHERE one = 1)"
+        )
+    }
+
     /// Begins what a server lacks, and changes nothing that exists: its number, and a past in which
     /// nothing is known; then shows both. A row of the first kind is never changed or deleted: a
     /// replica that was restarted has none, and would stop at such a change.
@@ -228,8 +230,8 @@ impl MysqlTables {
         let (own, drawn) = (hex(&mark), drawn(mark));
         format!(
             "INSERT IGNORE INTO `{boot}` (server, nonce) VALUES ({server}, CONCAT({own}, UUID())); \
-             INSERT IGNORE INTO `{past}` (one, version, watched, value) VALUES (1, {drawn}, 0, ''); \
-             SELECT (SELECT nonce FROM `{boot}` WHERE server = {server}), (SELECT version FROM `{past}` WHERE one = 1)"
+             INSERT IGNORE INTO `{past}` (one, version, watched, value) VALUES (1, {drawn}, 0, ''); {}",
+            self.begun(server)
         )
     }
 
