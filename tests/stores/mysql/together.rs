@@ -97,7 +97,7 @@ async fn renewed_and_replaced(before: &str) -> (Vec<Result<Reply, StoreError>>, 
         tokio::task::spawn_blocking(move || server.sql(sql))
     };
     server.sql(before).unwrap();
-    // Whoever updates a row waits for this session.
+    // Every update of a row waits for the lock of this session.
     let holding = apart("DO GET_LOCK('hold', 60); DO SLEEP(60)");
     let holder = session(&server, "User sleep").await;
     server

@@ -159,7 +159,7 @@ impl Link {
         let begun = carry_out(&mut conn, &config.tables.begun(&facts.server)).await;
         let shown = begun.map_err(|(failed, _)| failed.error)?.rows.pop().unwrap_or_default();
         if shown.is_empty() || shown.contains(&Value::NULL) {
-            // It waits for whoever updates a row, since MEMORY tables are locked as a whole.
+            // An insert waits for the lock of the MEMORY table, which every update of a row holds.
             let mark = mark()?;
             let sql = config.tables.begin(&facts.server, mark);
             let begun = carry_out(&mut conn, &sql).await.map_err(|(failed, _)| failed.error)?;
