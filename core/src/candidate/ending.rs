@@ -58,10 +58,8 @@ impl Candidate {
         if self.now >= end.until {
             // Nobody takes it before having watched it. If the store still has it once it answers
             // again, and no other candidate has taken it, it is released then.
-            if end.then != Plan::Idle {
-                let Releasing { tenure, kept_for, .. } = end;
-                self.unwanted = Some(Unwanted { tenure, kept_for, is_kept: false });
-            }
+            let Releasing { tenure, kept_for, .. } = end;
+            self.unwanted = Some(Unwanted { tenure, kept_for, is_kept: false });
             return self.over(end.then);
         }
         end.attempt = end.attempt.at(self.now);

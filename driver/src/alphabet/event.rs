@@ -54,7 +54,7 @@ pub enum Command {
     /// Give up the lead or the campaign, and hold off for that long. The candidate's `Withdrawn`
     /// follows.
     Resign(Duration),
-    /// Leave the election for good. `Withdrawn`, [`Left`](super::News::Left) and
+    /// Leave the election for good. [`Left`](super::News::Left), `Withdrawn` and
     /// [`Ended`](super::News::Ended) follow.
     Stop,
     /// Another candidate is wished for: a renewal learns whether it asks.

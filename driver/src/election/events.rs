@@ -25,10 +25,14 @@ impl<K> Election<K> {
             }
             Event::Renewed(claim) => {
                 self.spread_renewal(world, claim);
+                if std::mem::take(&mut self.renews_again) {
+                    self.renewal = Renewal::Now;
+                }
                 self.describing.may_be_behind();
             }
             Event::SteppedDown { token, reason, drain_until } => {
                 self.renewal = Renewal::WhenDue;
+                self.renews_again = false;
                 world.admission.ends_to_renew(interval);
                 let watched = std::mem::replace(&mut self.watched, Watched::No);
                 let reason = self.without_work.reason(watched.reason(reason));
@@ -37,12 +41,8 @@ impl<K> Election<K> {
                 world.acts(Action::Drain(self.id));
                 return;
             }
-            Event::Withdrawn => {
-                self.publishes(world, News::Event(event));
-                self.withdrawn(world, now);
-                return;
-            }
-            Event::StoreRecovered => self.store_fails = false,
+            // A caller who waits for the withdrawal of a candidate that stops meets a stopped one.
+            Event::Withdrawn => self.withdrawn(world, now),
             // For those who listen.
             _ => {}
         }

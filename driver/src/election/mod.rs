@@ -35,6 +35,8 @@ pub(crate) struct Election<K> {
     /// `Lane::Stuck` if its last request was not answered, while the store answered later ones.
     lane: Lane,
     renewal: Renewal,
+    /// True if the renewal under way is followed by another one at once.
+    renews_again: bool,
     /// The time of its timer.
     pub(crate) alarm: Option<Instant>,
     /// Its place in the queue for admission.
@@ -61,6 +63,7 @@ impl<K> Election<K> {
             held: None,
             lane: Lane::Usual,
             renewal: Renewal::WhenDue,
+            renews_again: false,
             alarm: None,
             place: None,
             stopping: false,
@@ -99,6 +102,7 @@ impl<K> Election<K> {
         if !self.stopping {
             self.publishes(world, News::Reopened);
         }
+        self.without_work.holds_off(now, again_after);
         let again_after = self.again_after(again_after);
         self.handle(world, now, Input::Resign { again_after });
     }
@@ -110,10 +114,15 @@ impl<K> Election<K> {
         self.handle(world, now, Input::Resign { again_after: None });
     }
 
-    /// The next renewal leaves as soon as it is admitted. An election without a claim has none.
+    /// The next renewal leaves as soon as it is admitted; if one is under way, which may have missed
+    /// the reason, another follows it. An election without a claim has none.
     pub(crate) fn renews_now(&mut self, world: &mut World<K>, now: Instant) {
-        if self.requests.is_empty() && self.machine.claim(now).is_some() {
-            self.renewal = Renewal::Now;
+        if self.machine.claim(now).is_some() {
+            if self.requests.is_empty() {
+                self.renewal = Renewal::Now;
+            } else {
+                self.renews_again = true;
+            }
         }
         self.handle(world, now, Input::Wake);
     }
@@ -159,6 +168,7 @@ impl<K> Election<K> {
         self.machine.handle(now, input);
         if let Input::Admitted = input {
             self.renewal = Renewal::WhenDue;
+            self.renews_again = false;
         }
         let mut unsent = None;
         while let Some(output) = self.machine.poll() {
@@ -240,7 +250,10 @@ impl<K> Election<K> {
             self.publishes(world, News::Answered { request: ended.name, took, verdict });
         }
         match outcome {
-            Outcome::Answered(_) => self.lane = Lane::Usual,
+            Outcome::Answered(_) => {
+                self.lane = Lane::Usual;
+                self.store_fails = false;
+            }
             Outcome::Unexpected => {
                 self.lane = Lane::Usual;
                 self.failed();

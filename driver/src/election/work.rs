@@ -39,6 +39,15 @@ impl WithoutWork {
             *self = Self::Until(now + pause);
         }
     }
+
+    /// The candidate resigns as well: the longer of the two pauses counts.
+    pub(super) fn holds_off(&mut self, now: Instant, hold_off: Duration) {
+        match self {
+            Self::No => {}
+            Self::Leaving { pause, .. } => *pause = hold_off.max(*pause),
+            Self::Until(at) => *at = (now + hold_off).max(*at),
+        }
+    }
 }
 
 impl<K> Election<K> {

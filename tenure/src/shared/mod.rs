@@ -120,8 +120,9 @@ impl Shared {
         self.settings.commands.send(command)
     }
 
+    /// True of a candidate, too, that takes part without work: it returns after work that has failed.
     pub(crate) fn is_offered_work(&self) -> bool {
-        self.offers.load(Ordering::Acquire) > 0
+        self.settings.chosen.keeps_lead_without_work || self.offers.load(Ordering::Acquire) > 0
     }
 
     /// Sends a request of a handle to the store, with the request timeout.

@@ -124,6 +124,21 @@ async fn a_shutdown_ends_failing_work() {
     assert!(matches!(soon(candidate.elected()).await, Err(Stopped)));
 }
 
+/// It would wait for other work otherwise.
+#[tokio::test]
+async fn a_candidate_that_needs_no_work_returns_after_failed_work() {
+    let builder = Candidate::builder(Memory::new(), "job").config(steady());
+    let candidate = builder.hold_off(Duration::ZERO).keep_lead_without_work(true).start().unwrap();
+    let mut events = candidate.events();
+    let works = candidate.clone();
+    let work = async |_| Err::<(), _>("no");
+    let task = tokio::spawn(async move { works.try_run_while_leader(work).await });
+    assert_eq!(reason(&mut events).await, StepDownReason::WorkFailed);
+    task.abort();
+    let _ = task.await;
+    soon(candidate.elected()).await.unwrap();
+}
+
 /// A fence refuses work whose tenure is over; that is no failure.
 #[tokio::test]
 async fn an_error_after_the_tenure_is_no_failure() {

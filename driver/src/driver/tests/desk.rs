@@ -117,9 +117,14 @@ pub(super) fn renewed() -> Outcome {
 
 /// Another candidate's lease.
 pub(super) fn held() -> Outcome {
+    held_by(HolderId::from_bits(99))
+}
+
+/// The lease of that candidate.
+pub(super) fn held_by(holder: HolderId) -> Outcome {
     let record = Record {
         token: Token::FIRST,
-        holder: HolderId::from_bits(99),
+        holder,
         number: RequestId::FIRST,
         released: false,
         reservation: None,

@@ -1,4 +1,5 @@
 mod desk;
+mod together;
 
 use std::time::Duration;
 
@@ -97,6 +98,10 @@ fn every_election_learns_of_a_suspend() {
 
 fn looks(one: &Outgoing) -> bool {
     matches!(one.request, Request::Look { .. })
+}
+
+fn releases(one: &Outgoing) -> bool {
+    matches!(one.request, Request::Release { .. })
 }
 
 #[test]
@@ -200,8 +205,11 @@ fn a_profile_is_told_again_after_a_failure() {
         desk.sleep(SECOND);
         desk.command(Command::RenewNow);
         desk.rest();
-        for (call, _) in desk.calls() {
-            desk.answer(call, vec![outcome]);
+        // One that was under way before is followed by another one.
+        for _ in 0..2 {
+            for (call, _) in desk.calls() {
+                desk.answer(call, vec![outcome]);
+            }
         }
     };
     desk.command(Command::Describe(1));
