@@ -126,13 +126,7 @@ async fn waiting_beside_a_damaged_election_is_as_quiet() {
     let folder = Folder::new();
     let (leader, _) = start(folder.store(), "leader", patient());
     soon(leader.elected()).await.unwrap();
-    folder.execute(
-        "PRAGMA ignore_check_constraints = on;
-         INSERT INTO elections
-             (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
-             SELECT 'damaged', 0, holder, number, 0, ttl, quarantine, written, name, metadata
-             FROM elections",
-    );
+    damage_another_election(&folder);
     let waits = Counting { store: folder.store(), asked: Arc::default() };
     let elections = Elections::new(waits.clone());
     let standby = elections.candidate("job").config(patient()).start().unwrap();
@@ -158,6 +152,31 @@ async fn waiting_beside_a_damaged_election_is_as_quiet() {
     // It is still woken.
     soon(leader.stop()).await.unwrap();
     soon(standby.elected()).await.unwrap();
+}
+
+/// Nor does it end their wake-ups, if candidates wait for it too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_for_a_damaged_election_wakes_the_others() {
+    let folder = Folder::new();
+    let (leader, _) = start(folder.store(), "leader", patient());
+    soon(leader.elected()).await.unwrap();
+    damage_another_election(&folder);
+    let elections = Elections::new(folder.store());
+    let waits = |key| elections.candidate(key).config(patient()).start().unwrap();
+    let (_damaged, standby) = (waits("damaged"), waits("job"));
+    soon(standby.first_attempt()).await.unwrap();
+    soon(leader.stop()).await.unwrap();
+    soon(standby.elected()).await.unwrap();
+}
+
+fn damage_another_election(folder: &Folder) {
+    folder.execute(
+        "PRAGMA ignore_check_constraints = on;
+         INSERT INTO elections
+             (key, token, holder, number, released, ttl, quarantine, written, name, metadata)
+             SELECT 'damaged', 0, holder, number, 1, ttl, quarantine, written, name, metadata
+             FROM elections",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

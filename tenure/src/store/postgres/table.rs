@@ -189,6 +189,23 @@ mod tests {
         assert_eq!(table.schema_sql().replace('"', ""), TEMPLATE);
     }
 
+    /// Servers that refuse other changes (safeupdate, a proxy's rule) carry these out.
+    #[test]
+    fn each_change_has_a_condition() {
+        let changes: Vec<&str> = TEMPLATE
+            .split(';')
+            .filter_map(|text| {
+                let at =
+                    ["UPDATE tenure.", "DELETE FROM tenure."].iter().find_map(|of| text.find(of));
+                at.map(|at| &text[at..])
+            })
+            .collect();
+        assert!(changes.len() > 5, "{changes:#?}");
+        for change in changes {
+            assert!(change.contains("WHERE"), "{change}");
+        }
+    }
+
     #[test]
     fn other_names_replace_all_default_ones() {
         let table = LeaseTable::new("We\"ird", "täble x").unwrap();

@@ -158,7 +158,12 @@ impl Poller {
             return Ok(());
         }
         for key in keys {
-            waiting.has(&key, at.hint(&key)?);
+            let hint = match at.hint(&key) {
+                // Of this election alone, whose candidates meet it with each request.
+                Err(SqliteError::Damaged { .. } | SqliteError::TooLarge { .. }) => None,
+                read => read?,
+            };
+            waiting.has(&key, hint);
         }
         self.version = Some(version);
         Ok(())

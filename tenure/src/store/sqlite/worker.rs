@@ -172,8 +172,8 @@ impl File {
                     match reply {
                         // This connection's own writes do not change the version that it sees.
                         Ok(Reply::Released) => self.waiting.wake(key),
-                        Ok(_) => {}
-                        Err(error) => self.failed(error),
+                        // An error is that of one election: the others go on.
+                        Ok(_) | Err(_) => {}
                     }
                 }
             }

@@ -175,7 +175,8 @@ BEGIN
     END IF;
     past := tenure.leases_lock_past();
     IF past.stamp IS NULL OR past.identity IS DISTINCT FROM server THEN
-        UPDATE tenure.leases_past SET identity = server, stamp = tenure.leases_stamp(server), watched = 0;
+        UPDATE tenure.leases_past AS p SET identity = server, stamp = tenure.leases_stamp(server), watched = 0
+            WHERE p.only_row;
     END IF;
 END
 $body$;
@@ -292,8 +293,9 @@ BEGIN
                 END IF;
             END IF;
             IF past IS DISTINCT FROM before THEN
-                UPDATE tenure.leases_past SET identity = past.identity, stamp = past.stamp,
-                    watched = past.watched, longest = past.longest;
+                UPDATE tenure.leases_past AS p SET identity = past.identity, stamp = past.stamp,
+                    watched = past.watched, longest = past.longest
+                    WHERE p.only_row;
                 PERFORM FROM tenure.leases_past AS p
                     WHERE (p.identity, p.stamp, p.watched, p.longest)
                         IS NOT DISTINCT FROM (past.identity, past.stamp, past.watched, past.longest);
