@@ -71,7 +71,7 @@ fn dependencies_point_one_way() {
         "tenure-driver" => vec!["tenure-core"],
         "tenure" => vec!["tenure-core", "tenure-driver"],
         "tenure-cli" => vec!["tenure"],
-        "tenure-sim" => vec!["tenure-core", "tenure", "tenure-servers"],
+        "tenure-sim" => vec!["tenure-core", "tenure-driver", "tenure", "tenure-servers"],
         "tenure-playground" => vec!["tenure-sim"],
         "tenure-bench" => vec!["tenure-core", "tenure", "tenure-servers"],
         "tenure-example-service" => vec!["tenure"],

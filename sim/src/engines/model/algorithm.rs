@@ -107,6 +107,10 @@ pub(crate) enum Output<I, Q> {
         id: I,
         request: Q,
     },
+    /// The candidate no longer waits for the answer to a request.
+    Cancel {
+        id: I,
+    },
     Elected(Lead),
     Renewed(Lead),
     /// Work may run until then in order to end cleanly.

@@ -3,14 +3,16 @@
 //! One run is one loop. True time belongs to the engine and counts nanoseconds. Time jumps from one
 //! event to the next, so the cost of a run depends on its events and not on its length. Every
 //! candidate is the real state machine; the store is the store contract as the design states it
-//! (section 4), not the scripts. The engine also does the driver's part: it sends requests, wakes
-//! the machine at its deadline, and runs leader-only work.
+//! (section 4), not the scripts. At odd seeds the real driver runs the candidate; at even ones the
+//! engine does: it sends requests, wakes the machine at its deadline, and hands it late answers,
+//! which a driver drops. It also runs leader-only work.
 //!
 //! `is_leader()` is evaluated on every node after every event and at every end of a claim, so the
 //! beginning and the end of each lead are exact to the nanosecond.
 
 mod algorithm;
 pub(crate) mod baselines;
+mod driven;
 mod due;
 mod effects;
 mod faults;
@@ -32,6 +34,7 @@ use crate::engines::sink::{Sink, TwinSinks};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, Scope, SimTime};
 use algorithm::Algorithm;
+use driven::Driven;
 use due::Due;
 use messages::of_reply;
 use node::Node;
@@ -48,7 +51,7 @@ const STEPS_AT_ONCE_MOST: u32 = 100_000;
 /// # Errors
 /// If the plan's settings contradict each other, or a candidate loops.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-    run_as::<tenure::Tenure>(plan, judging)
+    run_own(plan, judging, &mut TwinSinks::default(), None)
 }
 
 /// Carries out a plan whose leaders write to `sink`.
@@ -57,7 +60,7 @@ pub(crate) fn run_beside(
     judging: Judging<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    run_with::<tenure::Tenure>(plan, judging, sink)
+    run_own(plan, judging, sink, None)
 }
 
 /// Carries out a plan with candidates and a store of that algorithm.
@@ -87,7 +90,17 @@ pub fn run_without(
     judging: Judging<'_>,
     kind: FaultKind,
 ) -> Result<Outcome, EngineError> {
-    run_plan::<tenure::Tenure>(plan, judging, &mut TwinSinks::default(), Some(kind))
+    run_own(plan, judging, &mut TwinSinks::default(), Some(kind))
+}
+
+fn run_own(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+    without: Option<FaultKind>,
+) -> Result<Outcome, EngineError> {
+    let run = if plan.seed % 2 == 1 { run_plan::<Driven> } else { run_plan::<tenure::Tenure> };
+    run(plan, judging, sink, without)
 }
 
 fn run_plan<A: Algorithm>(
@@ -119,7 +132,9 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
     let out_of_bounds = |field: &str, value, bound: &str| PlanError::OutOfBounds {
         field: field.into(),
         value,
-        bound: format!("{bound} in the model engine: its candidates have no driver"),
+        bound: format!(
+            "{bound} in the model engine: its processes have one election, and no handles"
+        ),
     };
     if elections != 1 {
         return Err(out_of_bounds("program.elections", elections.to_string(), "1"));

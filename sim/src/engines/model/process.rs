@@ -199,6 +199,7 @@ impl<A: Algorithm> World<'_, A> {
         let (who, now) = (self.nodes[index].who, self.nodes[index].now(self.at));
         match output {
             Output::Send { id, request } => self.send(index, id, request),
+            Output::Cancel { id } => self.nodes[index].unanswered.retain(|other| *other != id),
             Output::Elected(Lead { token, until }) => {
                 let claim_ends = self.nodes[index].clock().when(until);
                 self.record(Event::Elected { who, token, claim_ends });

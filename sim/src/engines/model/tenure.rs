@@ -114,7 +114,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     }
 }
 
-fn name(node: usize) -> NameId {
+pub(super) fn name(node: usize) -> NameId {
     NameId::from_bits(node as u128)
 }
 
@@ -128,7 +128,7 @@ fn moment(at: Visit) -> Moment {
     }
 }
 
-fn output(event: Event) -> Option<Output<RequestId, Request>> {
+pub(super) fn output(event: Event) -> Option<Output<RequestId, Request>> {
     Some(match event {
         Event::Elected(claim) => Output::Elected(lead(claim)),
         Event::Renewed(claim) => Output::Renewed(lead(claim)),
@@ -142,6 +142,6 @@ fn output(event: Event) -> Option<Output<RequestId, Request>> {
     })
 }
 
-fn lead(claim: tenure_core::Claim) -> Lead {
+pub(super) fn lead(claim: tenure_core::Claim) -> Lead {
     Lead { token: claim.token().get(), until: claim.valid_until() }
 }

@@ -132,11 +132,11 @@ impl Hunt {
     /// for, and all of the model engine if its runs are many.
     fn must_be_met(&self) -> impl Iterator<Item = &'static str> {
         let (is_awaited, scope) = match &self.ground {
-            Ground::Runs { engine: Engine::Model, faults } => {
-                let all = Scope::Model.kinds().iter().all(|kind| faults.contains(kind));
-                (!(all && self.runs >= MEET_ALL), Some(Scope::Model))
+            Ground::Runs { engine, faults } => {
+                let all = engine.scope().kinds().iter().all(|kind| faults.contains(kind));
+                let meets_all = *engine == Engine::Model && all && self.runs >= MEET_ALL;
+                (!meets_all, Some(engine.scope()))
             }
-            Ground::Runs { engine, .. } => (true, Some(engine.scope())),
             Ground::Audits => (true, None),
         };
         let names = scope.into_iter().flat_map(sometimes::names);
