@@ -88,6 +88,12 @@ pub(super) fn is_answer(status: &Status) -> bool {
     !matches!(status.code, 0 | 401)
 }
 
+/// True if the server says that it fails itself, or what is behind it, and no webhook or policy of
+/// one request.
+pub(super) fn is_failure(status: &Status) -> bool {
+    status.code >= 500 && !is_denied(&status.message)
+}
+
 /// True if a write was refused since the object is another one than was read: there is one already,
 /// or it is gone, or a test of the patch has failed.
 pub(super) fn is_conflict(status: &Status, is_patch: bool) -> bool {

@@ -42,6 +42,9 @@ use crate::store::{Key, StoreError, StoreErrorKind};
 /// This is for streams of events: requests have timeouts of their own.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
+/// A server that has said for that long that it fails, and nothing else, is left: behind one address
+/// there may be a healthy one.
+const FAILS_FOR: Duration = Duration::from_secs(2);
 /// A path that needs no right, and no etcd.
 const VERSION: &str = "/version";
 /// This client's name in the API server's log of requests.
@@ -71,6 +74,8 @@ pub(super) struct Live {
     pub(super) client: Client,
     pub(super) dead: CancellationToken,
     progress: Progress,
+    /// The first of the failures that no other answer has followed.
+    fails_since: Mutex<Option<Instant>>,
     streams: Mutex<Streams>,
 }
 
@@ -127,10 +132,16 @@ impl Link {
         let error = match live.client.request_text(request).await {
             Ok(text) => {
                 pending.answered();
+                live.answers();
                 return Ok(Answer::Done(text));
             }
             Err(Error::Api(status)) if error::is_answer(&status) => {
                 pending.answered();
+                if !error::is_failure(&status) {
+                    live.answers();
+                } else if live.fails(self.runtime.now()) {
+                    self.current.failed(&live, &error::answered(&status));
+                }
                 return Ok(Answer::Refused(status));
             }
             // The credentials are read again for the next connection.
@@ -333,7 +344,26 @@ impl Live {
     ) -> Self {
         let progress = Progress::since(opening, runtime, &dead, question(&client));
         let streams = Mutex::new(Streams::Each(BTreeMap::new()));
-        Self { client, dead, progress, streams }
+        Self { client, dead, progress, fails_since: Mutex::default(), streams }
+    }
+
+    fn fails_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        // No step panics half way.
+        self.fails_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answers(&self) {
+        *self.fails_since() = None;
+    }
+
+    /// The server fails. Ends the connection if it has done nothing else for a while, and says
+    /// whether it did.
+    fn fails(&self, now: Instant) -> bool {
+        let is_left = now.since(*self.fails_since().get_or_insert(now)) >= FAILS_FOR;
+        if is_left {
+            self.dead.cancel();
+        }
+        is_left
     }
 
     pub(super) fn streams(&self) -> MutexGuard<'_, Streams> {
@@ -351,6 +381,7 @@ impl fmt::Debug for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fake::Clock;
 
     #[test]
     fn a_kubeconfig_with_a_proxy_is_refused() {
@@ -395,6 +426,38 @@ mod tests {
             ended = serves => panic!("{ended:?}"),
         };
         assert_eq!(name, concat!("tenure/", env!("CARGO_PKG_VERSION")));
+    }
+
+    /// True if a server is left that answers with these codes, a second after each other.
+    async fn is_left(codes: [u16; 3]) -> bool {
+        let (answers, count) = (Arc::new(Mutex::new(codes.into_iter())), codes.len());
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let code = answers.lock().unwrap().next().unwrap();
+            std::future::ready(Response::builder().status(code).body(Body::from(b"no".to_vec())))
+        });
+        let (clock, dead) = (Clock::default(), CancellationToken::new());
+        let mut link = Link::new(KubernetesConfig::new("billing").unwrap());
+        link.runtime = Arc::new(clock.clone());
+        let link = Arc::new(link);
+        let live =
+            Live::over(Client::new(service, "billing"), dead.clone(), clock.now(), &link.runtime);
+        let connect = || async move { Ok(live) }.boxed();
+        link.current.get(Patience::Waits, connect).await.unwrap();
+        for asked in 0..count {
+            assert!(!dead.is_cancelled(), "after {asked}");
+            let _ = link.send(Request::get(VERSION).body(Vec::new()).unwrap()).await;
+            clock.advance(Duration::from_secs(1));
+        }
+        dead.is_cancelled()
+    }
+
+    /// Another server may be healthy, to which the same address leads.
+    #[tokio::test]
+    async fn a_server_that_only_fails_is_left() {
+        assert!(is_left([503, 500, 504]).await);
+        for codes in [[503, 200, 503], [500, 409, 500], [429, 429, 500]] {
+            assert!(!is_left(codes).await, "{codes:?}");
+        }
     }
 
     #[tokio::test]
