@@ -1,7 +1,7 @@
 //! All tests of the simulator, in one program.
 
 mod architecture;
-#[cfg(all(feature = "cli", feature = "overload"))]
+#[cfg(feature = "cli")]
 mod audit;
 #[cfg(feature = "cli")]
 mod campaign;
@@ -14,9 +14,8 @@ mod headlines;
 mod model_engine;
 #[cfg(all(feature = "cli", feature = "turmoil"))]
 mod mutants;
-#[cfg(feature = "overload")]
 mod overload;
-#[cfg(all(feature = "cli", feature = "overload", feature = "real", feature = "turmoil"))]
+#[cfg(all(feature = "cli", feature = "real", feature = "turmoil"))]
 mod pages;
 #[cfg(all(feature = "cli", feature = "real"))]
 mod real_engine;

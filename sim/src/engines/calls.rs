@@ -75,7 +75,7 @@ impl Asked {
 }
 
 /// The same of the real driver.
-#[cfg(any(feature = "overload", feature = "real", feature = "turmoil"))]
+#[cfg(any(feature = "real", feature = "turmoil"))]
 pub(crate) mod of_driver {
     use tenure::Instant;
     use tenure::store::{Reply, Request};

@@ -6,9 +6,9 @@ mod cut;
 pub mod model;
 #[cfg(any(feature = "real", feature = "turmoil"))]
 mod node;
-#[cfg(feature = "overload")]
 pub mod overload;
 pub(crate) mod panics;
+mod queue;
 #[cfg(feature = "real")]
 pub mod real;
 #[cfg(feature = "turmoil")]

@@ -5,7 +5,6 @@ use std::io;
 
 use clap::Args;
 use tenure_sim::engines::Engine;
-#[cfg(feature = "overload")]
 use tenure_sim::evidence::mutants;
 use tenure_sim::evidence::mutants::{Arena, Ground, Hunt, guards};
 
@@ -36,7 +35,6 @@ pub(crate) struct HuntArguments {
 /// Prints one JSON object for the first failure of each kind. A failure is not an error of this
 /// command.
 pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
-    #[cfg(feature = "overload")]
     if arguments.engine == Arena::Overload {
         let HuntArguments { runs, until, .. } = arguments;
         written(mutants::overloaded::hunt(io::stdout(), *runs, until))?;

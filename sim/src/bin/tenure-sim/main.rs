@@ -20,10 +20,9 @@ mod margin;
 mod merge;
 mod mutants;
 mod output;
-#[cfg(feature = "overload")]
 mod overload;
 // All commands and engines of the pages are in such a build.
-#[cfg(all(test, feature = "overload", feature = "real", feature = "turmoil"))]
+#[cfg(all(test, feature = "real", feature = "turmoil"))]
 mod pages;
 mod plan;
 mod replay;
@@ -94,7 +93,6 @@ enum Command {
     /// Run hundreds of elections of one process at a store that is too slow for them
     ///
     /// Exits with 0 if all properties held, 1 if one did not, 2 if one compared nothing.
-    #[cfg(feature = "overload")]
     Overload(overload::OverloadArguments),
     /// Plant bugs in a copy of the sources, one at a time, and check that each is caught
     Mutants(mutants::MutantsArguments),
@@ -146,7 +144,6 @@ fn dispatch() -> Result<u8, CliError> {
         Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
-        #[cfg(feature = "overload")]
         Command::Overload(arguments) => overload::overload(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
         Command::Effects(arguments) => effects::effects(&arguments),

@@ -21,7 +21,6 @@ mod messages;
 mod node;
 mod outages;
 mod process;
-mod queue;
 mod server;
 pub mod store;
 pub(crate) mod tenure;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::hash::Hash as _;
-use std::sync::{Mutex, PoisonError};
 
 use crate::plan::SimTime;
 use crate::trace::{Digest, Event, Hasher, StoreStep, Who};
@@ -12,8 +11,8 @@ const OF_A_PROCESS: usize = 100_000;
 
 /// A process's candidate in an election: `n5` is that of the first process in election 5, `n100005`
 /// that of the second.
-pub(super) fn candidate(process: u32, election: u32) -> Who {
-    Who { node: process as usize * OF_A_PROCESS + election as usize, life: 0 }
+pub(super) fn candidate(process: usize, election: u32) -> Who {
+    Who { node: process * OF_A_PROCESS + election as usize, life: 0 }
 }
 
 /// The process of a candidate.
@@ -36,59 +35,31 @@ pub(super) struct Noted {
 
 /// Collects events.
 #[derive(Debug, Default)]
-pub(super) struct Journal(Mutex<Inner>);
-
-#[derive(Debug, Default)]
-struct Inner {
+pub(super) struct Journal {
     entries: Vec<Noted>,
     /// The steps that the store will have carried out, in the order of their times.
     steps: VecDeque<Noted>,
-    /// The first candidate of whose events some were lost.
-    lagged: Option<(Who, SimTime)>,
-    closed: bool,
 }
 
 impl Journal {
     /// Notes what a candidate does at that time.
-    pub(super) fn add(&self, at: SimTime, who: Who, event: Event) {
-        self.with(|inner| {
-            inner.steps_until(at);
-            inner.entries.push(Noted { election: election(who), at, event });
-        });
+    pub(super) fn add(&mut self, at: SimTime, who: Who, event: Event) {
+        self.steps_until(at);
+        self.entries.push(Noted { election: election(who), at, event });
     }
 
     /// Notes a step that the store will have carried out at that time, later than all steps before.
-    pub(super) fn will_step(&self, at: SimTime, election: u32, step: StoreStep) {
+    pub(super) fn will_step(&mut self, at: SimTime, election: u32, step: StoreStep) {
         let (election, event) = (election as usize, Event::Store(step));
-        self.with(|inner| inner.steps.push_back(Noted { election, at, event }));
+        self.steps.push_back(Noted { election, at, event });
     }
 
-    /// Events of that candidate were lost: the run proves nothing.
-    pub(super) fn lags(&self, at: SimTime, who: Who) {
-        self.with(|inner| inner.lagged = inner.lagged.or(Some((who, at))));
+    /// All events until then.
+    pub(super) fn close(mut self, at: SimTime) -> Vec<Noted> {
+        self.steps_until(at);
+        self.entries
     }
 
-    /// The events so far, or the candidate of whose events some were lost. Later ones belong to the
-    /// end of the simulation, and are dropped.
-    pub(super) fn close(&self, at: SimTime) -> Result<Vec<Noted>, (Who, SimTime)> {
-        let mut closed = Ok(Vec::new());
-        self.with(|inner| {
-            inner.steps_until(at);
-            inner.closed = true;
-            closed = inner.lagged.map_or(Ok(std::mem::take(&mut inner.entries)), Err);
-        });
-        closed
-    }
-
-    fn with(&self, note: impl FnOnce(&mut Inner)) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inner.closed {
-            note(&mut inner);
-        }
-    }
-}
-
-impl Inner {
     fn steps_until(&mut self, at: SimTime) {
         while self.steps.front().is_some_and(|step| step.at <= at) {
             self.entries.extend(self.steps.pop_front());

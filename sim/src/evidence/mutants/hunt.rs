@@ -13,7 +13,7 @@ use crate::engines::Engine;
 use crate::evidence::audited;
 use crate::judge::sometimes;
 use crate::judge::{Judging, Which};
-use crate::plan::{FaultKind, Scope, swarm};
+use crate::plan::{FaultKind, swarm};
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
 

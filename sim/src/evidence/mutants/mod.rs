@@ -16,7 +16,6 @@ mod catalogue;
 mod diff;
 mod hunt;
 mod joined;
-#[cfg(feature = "overload")]
 pub mod overloaded;
 mod sources;
 mod trial;

@@ -19,15 +19,9 @@ const ELECTIONS: u32 = 400;
 pub fn hunt(mut out: impl Write, seeds: u64, until: &[String]) -> io::Result<()> {
     let (mut seen, began) = (BTreeSet::new(), Instant::now());
     for seed in 1..=seeds {
-        let failures = match run(&Plan::drawn(seed, ELECTIONS)) {
-            Ok(outcome) => outcome
-                .violations
-                .iter()
-                .map(|one| (Seen::Property(one.property.to_string()), one.finding.to_string()))
-                .collect(),
-            Err(error) => vec![(Seen::Broke, error.to_string())],
-        };
-        for (what_failed, what) in failures {
+        for violation in run(&Plan::drawn(seed, ELECTIONS)).violations {
+            let what_failed = Seen::Property(violation.property.to_string());
+            let what = violation.finding.to_string();
             if seen.insert(what_failed.clone()) {
                 let wall = began.elapsed().as_secs_f64();
                 serde_json::to_writer(&mut out, &Sighting { seen: what_failed, seed, what, wall })?;

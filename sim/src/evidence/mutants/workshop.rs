@@ -128,9 +128,6 @@ impl Workshop {
             (true, true) => &["--features", "real"],
             (true, false) => &[],
             (false, true) => &["--no-default-features", "--features", "cli,real"],
-            (false, false) if has(Arena::Overload) => {
-                &["--no-default-features", "--features", "cli,overload"]
-            }
             (false, false) => &["--no-default-features", "--features", "cli"],
         };
         let built = Command::new(&cargo)

@@ -39,7 +39,6 @@ pub(crate) use of_logs;
 
 impl Finding {
     /// The same finding, about that election of the run.
-    #[cfg(any(feature = "overload", feature = "turmoil"))]
     pub(crate) fn in_election(&self, election: usize) -> Self {
         Self::InElection { election, finding: Box::new(self.clone()) }
     }

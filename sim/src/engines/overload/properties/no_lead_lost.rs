@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::candidates::PROCESSES;
+use super::super::process::PROCESSES;
 use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
 use super::LEAST;
@@ -104,5 +104,5 @@ fn given_up_in_pauses(plan: &Plan, from: SimTime, until: SimTime) -> u64 {
     let paused = paused.map(|phase| phase.until.min(until).since(phase.from.max(from)));
     let timeout = plan.config().request_timeout().as_nanos();
     let timeouts: u128 = paused.map(|lasts| lasts.as_nanos().div_ceil(timeout)).sum();
-    u64::try_from(timeouts).unwrap_or(u64::MAX) * u64::from(PROCESSES) * LEAST
+    u64::try_from(timeouts).unwrap_or(u64::MAX) * PROCESSES as u64 * LEAST
 }
