@@ -3,7 +3,7 @@
 //! One run is one loop. True time belongs to the engine and counts nanoseconds. Time jumps from one
 //! event to the next, so the cost of a run depends on its events and not on its length. Every
 //! candidate is the real state machine; the store is the store contract as the design states it
-//! (section 4), not the scripts. At odd seeds the real driver runs the candidate; at even ones the
+//! (section 4), not the scripts. At even seeds the real driver runs the candidate; at odd ones the
 //! engine does: it sends requests, wakes the machine at its deadline, and hands it late answers,
 //! which a driver drops. It also runs leader-only work.
 //!
@@ -98,7 +98,7 @@ fn run_own(
     sink: &mut dyn Sink,
     without: Option<FaultKind>,
 ) -> Result<Outcome, EngineError> {
-    let run = if plan.seed % 2 == 1 { run_plan::<Driven> } else { run_plan::<tenure::Tenure> };
+    let run = if plan.seed.is_multiple_of(2) { run_plan::<Driven> } else { run_plan::<tenure::Tenure> };
     run(plan, judging, sink, without)
 }
 
