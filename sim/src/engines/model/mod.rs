@@ -98,7 +98,8 @@ fn run_own(
     sink: &mut dyn Sink,
     without: Option<FaultKind>,
 ) -> Result<Outcome, EngineError> {
-    let run = if plan.seed.is_multiple_of(2) { run_plan::<Driven> } else { run_plan::<tenure::Tenure> };
+    let run =
+        if plan.seed.is_multiple_of(2) { run_plan::<Driven> } else { run_plan::<tenure::Tenure> };
     run(plan, judging, sink, without)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_core::{Event as Reported, Reply, Request, Watched};
+use tenure_core::{Event as Reported, Reply, Request, Token, Watched};
 use tenure_driver::{Action, CallId, Command, Event as Input, News, Outcome, QuestionId};
 
 use super::journal::{Journal, Noted, candidate, process};
@@ -21,7 +21,7 @@ enum Due {
     Joins(Who),
     HandsOver,
     Resigns,
-    /// That happens to a process.
+    /// An event of a process.
     Input(usize, Input<u32>),
     /// The answer to a call reaches a process.
     Answer(usize, CallId),
@@ -274,7 +274,7 @@ impl Run<'_> {
     fn probe(&mut self, of: u32) {
         for process in 0..PROCESSES {
             let who = candidate(process, of);
-            let token = self.processes[process].leads(of, self.at).map(|token| token.get());
+            let token = self.processes[process].leads(of, self.at).map(Token::get);
             let before = match token {
                 Some(token) => self.leads.insert(who, token),
                 None => self.leads.remove(&who),

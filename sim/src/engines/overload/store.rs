@@ -43,7 +43,7 @@ pub(super) struct Answered {
     /// The arrival of the answer.
     pub(super) at: SimTime,
     pub(super) replies: Vec<Reply>,
-    /// What traces have of it.
+    /// Its steps, for the trace.
     pub(super) steps: Vec<(u32, StoreStep)>,
 }
 

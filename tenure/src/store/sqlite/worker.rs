@@ -169,11 +169,10 @@ impl File {
         match &outcome {
             Ok(replies) => {
                 for ((key, _), reply) in requests.iter().zip(replies) {
-                    match reply {
-                        // This connection's own writes do not change the version that it sees.
-                        Ok(Reply::Released) => self.waiting.wake(key),
-                        // An error is that of one election: the others go on.
-                        Ok(_) | Err(_) => {}
+                    // This connection's own writes do not change the version that it sees. An error
+                    // is that of one election: the others go on.
+                    if matches!(reply, Ok(Reply::Released)) {
+                        self.waiting.wake(key);
                     }
                 }
             }

@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::process::PROCESSES;
 use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
+use super::super::process::PROCESSES;
 use super::LEAST;
 use crate::judge::State;
 use crate::judge::finding::Finding;

@@ -114,7 +114,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "hints-dropped",
         about: "the driver does not pass hints to the state machine",
-        shows: Shows::Turmoil("resign"),
+        shows: Shows::Both("resign"),
         caught_by: &["handover-within"],
     },
     Mutant {
