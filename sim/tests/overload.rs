@@ -3,6 +3,7 @@
 use std::thread;
 
 use tenure_sim::engines::overload::{Plan, properties, run};
+use tenure_sim::judge::properties::PropertyName;
 
 /// Few enough that a renewal takes the slow store 40 ms.
 const ELECTIONS: u32 = 400;
@@ -20,6 +21,9 @@ fn overload_costs_no_lead_that_is_held() {
         assert_eq!(violations, [], "seed {seed}");
         assert_eq!(outcome.never_compared().collect::<Vec<_>>(), [], "seed {seed}");
         assert_eq!(outcome.compared.len(), properties::names().count());
+        let compared = |name| outcome.compared.iter().find(|(of, _)| *of == name).unwrap().1;
+        let joined = u64::from(plan.elections + plan.standbys + plan.commanded);
+        assert!(compared(PropertyName::DRIVER_RUNS_ON) > joined, "candidates stop and join again");
         let answered = usize::try_from(ELECTIONS - plan.stuck).unwrap();
         assert!(outcome.leaders >= answered, "all have a leader once the store is quick");
     }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::hash::Hash as _;
 
+use tenure_driver::ElectionId;
+
 use crate::plan::SimTime;
 use crate::trace::{Digest, Event, Hasher, StoreStep, Who};
 
@@ -13,6 +15,25 @@ const OF_A_PROCESS: usize = 100_000;
 /// that of the second.
 pub(super) fn candidate(process: usize, election: u32) -> Who {
     Who { node: process * OF_A_PROCESS + election as usize, life: 0 }
+}
+
+/// The numbers from a candidate to the next one of its election within its driver.
+const OF_A_LIFE: u64 = 1_000_000;
+
+/// The number of a candidate within its driver.
+pub(super) fn id(who: Who) -> ElectionId {
+    election(who) as u64 + u64::from(who.life) * OF_A_LIFE
+}
+
+/// The candidate of that number.
+pub(super) fn of_id(process: usize, id: ElectionId) -> Who {
+    let life = u32::try_from(id / OF_A_LIFE).unwrap_or(u32::MAX);
+    Who { life, ..candidate(process, key(id)) }
+}
+
+/// The election of that candidate, as the store names it.
+pub(super) fn key(id: ElectionId) -> u32 {
+    u32::try_from(id % OF_A_LIFE).unwrap_or(u32::MAX)
 }
 
 /// The process of a candidate.

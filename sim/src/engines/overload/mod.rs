@@ -8,6 +8,7 @@
 //! Not simulated: lost messages, clocks that drift, crashes, handles, and a process that is late.
 //! The other engines have those, with few elections.
 
+mod commands;
 mod journal;
 mod plan;
 mod process;

@@ -26,6 +26,9 @@ pub struct Plan {
     /// The number of elections that the store stops answering in the middle of the first healthy
     /// phase, as if their records were locked.
     pub stuck: u32,
+    /// The number of further elections of the first process to whose candidates handles send bursts
+    /// of commands, and which stop and join again.
+    pub commanded: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
     /// The number of renewals, looks, or acquires that one call takes.
@@ -91,6 +94,7 @@ impl Plan {
             resignations: (elections / 60).max(1),
             handovers: (elections / 60).max(1),
             stuck: 0,
+            commanded: (elections / 100).max(1),
             round_trip: draw.duration(Duration::from_millis(1)..=Duration::from_millis(20)),
             in_call: draw.pick(&[1, 4]),
             acquire_costs: draw.pick(&[1, 2]),
@@ -148,6 +152,11 @@ impl Plan {
     pub fn is_stuck(&self, election: usize) -> bool {
         let apart = self.elections.checked_div(self.stuck);
         apart.is_some_and(|apart| election % (apart as usize) == 1)
+    }
+
+    /// True if the candidate of that election gets bursts of commands.
+    pub fn is_commanded(&self, election: usize) -> bool {
+        election >= self.elections as usize
     }
 
     /// The elections in which both processes have a candidate.

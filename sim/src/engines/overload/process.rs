@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{Instant, NameId, Reply, Request, Seed, Token, Wish};
 use tenure_driver::{CallId, Driver, ElectionId, Event, InCall, Join, Question, QuestionId};
 
-use super::journal::election;
+use super::journal::{id, key};
 use super::plan::Plan;
 use crate::plan::SimTime;
 use crate::plan::draw::Draw;
@@ -41,7 +41,7 @@ pub(super) struct Call {
 /// The leader's wish for the other process's candidate to lead.
 #[derive(Clone, Copy)]
 pub(super) struct Wished {
-    pub(super) election: u32,
+    pub(super) election: ElectionId,
     token: Token,
     until: SimTime,
 }
@@ -54,16 +54,6 @@ pub(super) fn reading(at: SimTime) -> Instant {
 /// The true time at which the clock of a process shows that.
 pub(super) fn true_time(reading: Instant) -> SimTime {
     SimTime::START + reading.since(Instant::ORIGIN + BOOTED)
-}
-
-/// The number of a candidate within its process: that of its election.
-pub(super) fn id(who: Who) -> ElectionId {
-    election(who) as ElectionId
-}
-
-/// The election of that candidate, as the store names it.
-pub(super) fn key(id: ElectionId) -> u32 {
-    u32::try_from(id).unwrap_or(u32::MAX)
 }
 
 fn name(process: usize) -> NameId {
@@ -89,7 +79,8 @@ impl Process {
     }
 
     pub(super) fn join(&self, plan: &Plan, who: Who) -> Event<u32> {
-        let mut draw = Draw::new(plan.seed, "overload candidate", who.node as u64);
+        let of = id(who) << 8 | self.number as u64;
+        let mut draw = Draw::new(plan.seed, "overload candidate", of);
         let seed = Seed::new((u128::from(draw.bits()) << 64) | u128::from(draw.bits()));
         Event::Join(Box::new(Join {
             election: id(who),
@@ -101,14 +92,18 @@ impl Process {
         }))
     }
 
-    /// The token under which its candidate leads that election.
-    pub(super) fn leads(&self, election: u32, at: SimTime) -> Option<Token> {
-        let claim = self.driver.candidate(election.into())?.claim(reading(at))?;
-        Some(claim.token())
+    /// The token under which that candidate leads.
+    pub(super) fn leads(&self, of: ElectionId, at: SimTime) -> Option<Token> {
+        Some(self.driver.candidate(of)?.claim(reading(at))?.token())
     }
 
-    /// The leader of that election asks that the other process's candidate lead.
-    pub(super) fn hands_over(&mut self, plan: &Plan, of: u32, at: SimTime) -> Option<Event<u32>> {
+    /// That leader asks that the other process's candidate lead.
+    pub(super) fn hands_over(
+        &mut self,
+        plan: &Plan,
+        of: ElectionId,
+        at: SimTime,
+    ) -> Option<Event<u32>> {
         let until = at + plan.config().ttl();
         let token = self.leads(of, at)?;
         Some(self.wishes_for(plan, Wished { election: of, token, until }))
@@ -136,6 +131,6 @@ impl Process {
     pub(super) fn request_of(&self, question: QuestionId) -> Option<(u32, Request)> {
         let Wished { election, token, .. } = *self.wishes.get(&question)?;
         let wish = Some(Wish::Name(name(PROCESSES - 1 - self.number)));
-        Some((election, Request::Want { token, wish }))
+        Some((key(election), Request::Want { token, wish }))
     }
 }

@@ -1,24 +1,29 @@
 //! One run: events in order of time, and the drivers' actions.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use tenure_core::{Event as Reported, Reply, Request, Token, Watched};
 use tenure_driver::{Action, CallId, Command, Event as Input, News, Outcome, QuestionId};
 
-use super::journal::{Journal, Noted, candidate, process};
+use super::commands::Commanded;
+use super::journal::{Journal, Noted, candidate, id, key, of_id, process};
 use super::plan::Plan;
-use super::process::{Call, PROCESSES, Process, id, key, reading, true_time};
+use super::process::{Call, PROCESSES, Process, reading, true_time};
 use super::store::Server;
 use crate::engines::calls::{answered, asked, in_words};
+use crate::engines::panics::{message, quietly};
 use crate::engines::queue::Queue;
 use crate::plan::draw::Draw;
 use crate::plan::{SimTime, nanos};
 use crate::trace::{Event, Who};
 
 /// An event of the queue.
-enum Due {
+pub(super) enum Due {
     Joins(Who),
+    /// A handle sends a burst of commands.
+    Commands,
     HandsOver,
     Resigns,
     /// An event of a process.
@@ -29,13 +34,16 @@ enum Due {
     Hint(u32),
 }
 
-struct Run<'a> {
-    plan: &'a Plan,
-    at: SimTime,
-    queue: Queue<Due>,
-    processes: Vec<Process>,
+pub(super) struct Run<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) at: SimTime,
+    pub(super) queue: Queue<Due>,
+    pub(super) processes: Vec<Process>,
     server: Server,
-    journal: Journal,
+    pub(super) journal: Journal,
+    pub(super) commanded: Commanded,
+    /// The process whose driver has run last.
+    runs: usize,
     /// The number of calls so far.
     calls: u64,
     /// The candidates that led when they were asked last, and their tokens.
@@ -51,11 +59,17 @@ pub(super) fn record(plan: &Plan) -> Vec<Noted> {
         processes: (0..PROCESSES).map(|number| Process::new(number, plan)).collect(),
         server: Server::default(),
         journal: Journal::default(),
+        commanded: Commanded::default(),
+        runs: 0,
         calls: 0,
         leads: BTreeMap::new(),
     };
     run.plan_ahead();
-    while run.goes_on() {}
+    let ran = quietly(|| catch_unwind(AssertUnwindSafe(|| while run.goes_on() {})));
+    if let Err(panic) = ran {
+        let (who, what) = (candidate(run.runs, 0), message(&*panic).to_owned());
+        run.journal.add(run.at, who, Event::DriverPanicked { who, what });
+    }
     run.journal.close(plan.end())
 }
 
@@ -65,13 +79,14 @@ impl Run<'_> {
         let mut draw = Draw::new(self.plan.seed, "overload joins", 0);
         let mut within =
             |seconds| SimTime::START + draw.duration(Duration::ZERO..=Duration::from_secs(seconds));
-        for of in 0..self.plan.elections {
+        for of in 0..self.plan.elections + self.plan.commanded {
             self.queue.put(within(2), Due::Joins(candidate(0, of)));
         }
         for of in self.plan.contested() {
             self.queue.put(within(10), Due::Joins(candidate(1, of)));
         }
         self.queue.put(self.plan.hands_over_at(), Due::HandsOver);
+        self.queue.put(SimTime::START + Duration::from_secs(1), Due::Commands);
         self.queue.put(self.plan.resigns_at(), Due::Resigns);
         self.queue.put(self.plan.resigns_at(), Due::HandsOver);
     }
@@ -92,6 +107,7 @@ impl Run<'_> {
         }
         match self.queue.take() {
             Some(Due::Joins(who)) => self.joins(who),
+            Some(Due::Commands) => self.commands(),
             Some(Due::HandsOver) => self.hand_over_some(),
             Some(Due::Resigns) => self.resign_some(),
             Some(Due::Input(process, input)) => self.happens(process, input),
@@ -108,7 +124,8 @@ impl Run<'_> {
         true
     }
 
-    fn joins(&mut self, who: Who) {
+    pub(super) fn joins(&mut self, who: Who) {
+        self.journal.add(self.at, who, Event::Started { who });
         self.journal.add(self.at, who, Event::CampaignAsked { who });
         let join = self.processes[process(who)].join(self.plan, who);
         self.happens(process(who), join);
@@ -116,8 +133,9 @@ impl Run<'_> {
 
     /// The leaders of elections with two candidates.
     fn leaders(&self) -> Vec<Who> {
-        let leader = |of| {
-            let leads = |process: &usize| self.processes[*process].leads(of, self.at).is_some();
+        let leader = |of: u32| {
+            let leads =
+                |process: &usize| self.processes[*process].leads(of.into(), self.at).is_some();
             (0..PROCESSES).find(leads).map(|process| candidate(process, of))
         };
         self.plan.contested().filter_map(leader).collect()
@@ -136,14 +154,15 @@ impl Run<'_> {
     fn hand_over_some(&mut self) {
         for who in self.leaders().into_iter().rev().take(self.plan.handovers as usize) {
             let leader = &mut self.processes[process(who)];
-            if let Some(asks) = leader.hands_over(self.plan, key(id(who)), self.at) {
+            if let Some(asks) = leader.hands_over(self.plan, id(who), self.at) {
                 self.happens(process(who), asks);
             }
         }
     }
 
     /// Hands an event to the driver of a process, and carries its actions out.
-    fn happens(&mut self, process: usize, input: Input<u32>) {
+    pub(super) fn happens(&mut self, process: usize, input: Input<u32>) {
+        self.runs = process;
         self.processes[process].driver.handle(reading(self.at), input);
         while let Some(action) = self.processes[process].driver.poll() {
             self.carries_out(process, action);
@@ -154,7 +173,7 @@ impl Run<'_> {
         match action {
             Action::Call(call, requests) => {
                 let each = requests.iter().map(|one| (key(one.election), one.request));
-                let of = requests.iter().map(|one| candidate(process, key(one.election)));
+                let of = requests.iter().map(|one| of_id(process, one.election));
                 self.calls(process, call, None, of.collect(), &each.collect::<Vec<_>>());
             }
             Action::Ask(call, question) => {
@@ -166,6 +185,14 @@ impl Run<'_> {
             Action::Drain(election) => {
                 self.queue.put(self.at, Due::Input(process, Input::Drained(election)));
             }
+            // It is silent.
+            Action::LookAtWork(of) => {
+                if let Some(token) = self.processes[process].leads(of, self.at) {
+                    let (due, hold_off) = (Some(reading(self.at)), Duration::ZERO);
+                    let silent = Command::WorkDue { token, due, hold_off };
+                    self.queue.put(self.at, Due::Input(process, Input::Command(of, silent)));
+                }
+            }
             Action::Subscribe(key) => {
                 self.processes[process].subscribed.insert(key);
                 self.queue.put(self.at, Due::Input(process, Input::Hint(key)));
@@ -174,8 +201,10 @@ impl Run<'_> {
                 self.processes[process].subscribed.remove(&key);
             }
             Action::Publish(election, News::Event(event)) => {
-                self.reports(candidate(process, key(election)), event);
+                self.reports(of_id(process, election), event);
             }
+            Action::Publish(election, News::Left) => self.has_left(of_id(process, election)),
+            Action::Publish(election, News::Ended) => self.has_ended(of_id(process, election)),
             // For handles and their work.
             _ => {}
         }
@@ -230,7 +259,7 @@ impl Run<'_> {
         self.happens(process, Input::Called(call, results));
         let wished = question.and_then(|id| self.processes[process].wishes.remove(&id));
         if let Some(wished) = wished.filter(|_| is_noted) {
-            self.happens(process, Input::Command(wished.election.into(), Command::RenewNow));
+            self.happens(process, Input::Command(wished.election, Command::RenewNow));
         }
     }
 
@@ -271,10 +300,10 @@ impl Run<'_> {
     }
 
     /// Asks every candidate of the election whether it leads, and notes each change.
-    fn probe(&mut self, of: u32) {
+    pub(super) fn probe(&mut self, of: u32) {
         for process in 0..PROCESSES {
-            let who = candidate(process, of);
-            let token = self.processes[process].leads(of, self.at).map(Token::get);
+            let who = self.commanded.present(candidate(process, of));
+            let token = self.processes[process].leads(id(who), self.at).map(Token::get);
             let before = match token {
                 Some(token) => self.leads.insert(who, token),
                 None => self.leads.remove(&who),

@@ -14,7 +14,7 @@ use crate::trace::Event;
 
 /// No driver panics.
 #[derive(Debug)]
-pub(super) struct DriverRunsOn;
+pub(crate) struct DriverRunsOn;
 
 impl Property for DriverRunsOn {
     fn about(&self) -> About {

@@ -56,6 +56,7 @@ use super::finding::Finding;
 pub use super::state::{Leader, State};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
+pub(crate) use driver_runs_on::DriverRunsOn;
 pub use judge::{Judge, Violation};
 pub use name::PropertyName;
 pub(crate) use own_lease_only::allowed;

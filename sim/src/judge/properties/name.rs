@@ -19,16 +19,18 @@ impl PropertyName {
     pub const FAIR_WITHIN_A_CLASS: Self = Self("fair-within-a-class");
     pub const SPREAD_OVER_THE_INTERVAL: Self = Self("spread-over-the-interval");
     pub const BOUNDED_WINDOW: Self = Self("bounded-window");
+    pub const STOPPED_WITHIN: Self = Self("stopped-within");
 }
 
 impl PropertyName {
     /// The names of the properties that judge runs of the overload engine alone.
-    pub const OF_OVERLOAD: [Self; 5] = [
+    pub const OF_OVERLOAD: [Self; 6] = [
         Self::NO_LEAD_LOST_TO_OVERLOAD,
         Self::RENEWALS_BEFORE_ACQUIRES,
         Self::FAIR_WITHIN_A_CLASS,
         Self::SPREAD_OVER_THE_INTERVAL,
         Self::BOUNDED_WINDOW,
+        Self::STOPPED_WITHIN,
     ];
 
     /// A name that is not one of [`ALL`](Self::ALL): of the property of a user's workload, for

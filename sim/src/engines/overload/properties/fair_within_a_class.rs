@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::super::journal::process;
+use super::super::journal::{election, process};
 use super::super::plan::{Kind, Plan};
 use super::renewals::Renewals;
 use crate::judge::State;
@@ -40,10 +40,13 @@ impl Property for FairWithinAClass {
             self.end_phase(at, tally)?;
         }
         match *event {
-            Event::CampaignAsked { who } => {
+            // The others may stop before they have asked.
+            Event::CampaignAsked { who } if !self.plan.is_commanded(election(who)) => {
                 self.joined.entry(process(who)).or_default().push_back(who);
             }
-            Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
+            Event::Sent { who, request: Asked::Acquire { .. }, .. }
+                if !self.plan.is_commanded(election(who)) =>
+            {
                 self.acquires(who, at, tally)?;
             }
             _ => {}

@@ -9,6 +9,7 @@ mod no_lead_lost;
 mod renewals;
 mod renewals_before_acquires;
 mod spread;
+mod stopped_within;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,7 @@ use super::Outcome;
 use super::journal::{Noted, digest, process};
 use super::plan::Plan;
 use crate::judge::State;
-use crate::judge::properties::{Judge, Property, PropertyName, Terms, Violation};
+use crate::judge::properties::{DriverRunsOn, Judge, Property, PropertyName, Terms, Violation};
 use crate::plan::NANOSECOND;
 use crate::trace::{Event, Reason, Who};
 
@@ -35,7 +36,8 @@ const LEAST: u64 = 8;
 
 /// The names of all properties.
 pub fn names() -> impl Iterator<Item = PropertyName> {
-    PropertyName::OF_OVERLOAD.into_iter().chain(OF_AN_ELECTION)
+    let of_every_run = std::iter::once(PropertyName::DRIVER_RUNS_ON).chain(OF_AN_ELECTION);
+    PropertyName::OF_OVERLOAD.into_iter().chain(of_every_run)
 }
 
 fn of_all_elections(plan: &Plan) -> Vec<Box<dyn Property>> {
@@ -45,6 +47,8 @@ fn of_all_elections(plan: &Plan) -> Vec<Box<dyn Property>> {
         Box::new(fair_within_a_class::FairWithinAClass::new(plan)),
         Box::new(spread::Spread::new(plan)),
         Box::new(bounded_window::BoundedWindow::new(plan)),
+        Box::new(stopped_within::StoppedWithin::new(plan)),
+        Box::new(DriverRunsOn),
     ]
 }
 

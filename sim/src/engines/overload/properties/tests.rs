@@ -21,6 +21,8 @@ fn who(event: &Event) -> Who {
         | Event::Answered { who, .. }
         | Event::Elected { who, .. }
         | Event::SteppedDown { who, .. }
+        | Event::ResignAsked { who, .. }
+        | Event::Withdrawn { who, .. }
         | Event::Leads { who, .. } => who,
         _ => THIRD,
     }
@@ -159,6 +161,23 @@ fn a_rush_after_a_pause_is_found() {
     let granted = vec![(last - 8_000, sent(FIRST, ACQUIRE)), (last - 7_990, was_granted(1))];
     let hurried = granted.into_iter().chain(rush(61)).chain(usual).collect();
     assert_eq!(broken(hurried), [""; 0]);
+}
+
+#[test]
+fn a_stop_that_takes_too_long_is_found() {
+    let longest = Plan::drawn(1, 400).config().explain().longest_stop;
+    let longest = u64::try_from(longest.as_millis()).unwrap();
+    let stops = |ends| {
+        let asked = (1_000, Event::ResignAsked { who: FIRST, hold_off: None });
+        let ended = (1_000 + ends, Event::Withdrawn { who: FIRST, done: true });
+        broken(&[asked, ended])
+    };
+    assert_eq!(stops(longest), [""; 0]);
+    assert_eq!(stops(longest + 1), ["stopped-within"]);
+    // One that has not ended is found by what others do.
+    let asked = (1_000, Event::ResignAsked { who: FIRST, hold_off: None });
+    let later = (longest + 1_001, sent(SECOND, ACQUIRE));
+    assert_eq!(broken(&[asked, later]), ["stopped-within"]);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ended-election-left-in-the-queue",
         about: "an election that ends before its place in the queue is admitted leaves that place behind",
-        shows: Shows::Turmoil("hand-over,resign,leave,starve"),
+        shows: Shows::Overload,
         caught_by: &["driver-runs-on"],
     },
     Mutant {

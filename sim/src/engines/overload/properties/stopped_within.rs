@@ -1,0 +1,46 @@
+//! A candidate that stops ends in time, at whatever moment and beside whatever other command, also
+//! while the store does not answer.
+//!
+//! **Theorem.** A stop takes no longer than `Config::explain` says of the longest stop: no work has
+//! to end here, and no process is late.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::plan::Plan;
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
+use crate::plan::SimTime;
+use crate::trace::{Event, Who};
+
+pub(super) struct StoppedWithin {
+    longest: Duration,
+    due: BTreeMap<Who, SimTime>,
+}
+
+impl StoppedWithin {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { longest: plan.config().explain().longest_stop, due: BTreeMap::new() }
+    }
+}
+
+impl Property for StoppedWithin {
+    fn about(&self) -> About {
+        About::of(PropertyName::STOPPED_WITHIN)
+    }
+
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        match *event {
+            Event::ResignAsked { who, hold_off: None } => {
+                self.due.insert(who, at + self.longest);
+            }
+            Event::Withdrawn { who, .. } => tally.count(self.due.remove(&who).is_some()),
+            _ => {}
+        }
+        match self.due.iter().find(|(_, due)| **due < at) {
+            Some((who, due)) => Err(Finding::ResignationTooLong { who: *who, due: *due }),
+            None => Ok(()),
+        }
+    }
+}
