@@ -71,6 +71,11 @@ impl<K> World<K> {
         call
     }
 
+    /// The requests that the next call has.
+    pub(crate) fn in_next_call(&self) -> usize {
+        self.next_call.requests.len()
+    }
+
     /// The election whose request leaves in the same call as those that the next call has.
     pub(crate) fn next_alike(&mut self, pending: Pending, now: Instant) -> Option<ElectionId> {
         let has_room = self.next_call.has_room(pending, &self.in_call);

@@ -211,8 +211,11 @@ impl<K: Clone + Ord> Driver<K> {
             Next::Request { election, pending, alone: false } => {
                 let mut next = Some(election);
                 while let Some(id) = next {
+                    let before = self.world.in_next_call();
                     self.admitted(now, id);
-                    next = self.world.next_alike(pending, now);
+                    // One that sends nothing ends the call: an id that stays would be met for ever.
+                    let has_grown = self.world.in_next_call() > before;
+                    next = if has_grown { self.world.next_alike(pending, now) } else { None };
                 }
             }
         }

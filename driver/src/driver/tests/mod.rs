@@ -16,7 +16,13 @@ use desk::{Desk, NOW, SECOND, granted, held, renewed};
 /// An election that has ended, or never was.
 #[test]
 fn an_id_that_was_left_in_a_queue_is_met_once() {
-    let mut desk = Desk::new(1);
+    for in_call in [1, 4] {
+        is_met_once(in_call);
+    }
+}
+
+fn is_met_once(in_call: usize) {
+    let mut desk = Desk::new(in_call);
     for (id, pending) in [(1, Pending::Acquire), (2, Pending::Look), (3, Pending::Release)] {
         let waiting = Some(Waiting { pending, slack: Slack::default() });
         desk.driver.world.admission.set(id, &mut None, waiting, Lane::Usual);

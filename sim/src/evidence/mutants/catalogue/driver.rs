@@ -18,8 +18,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "replies-matched-by-number",
         about: "the driver passes a reply to any election with a request of the same number",
-        shows: Shows::Turmoil("resign"),
-        caught_by: &["single-leader"],
+        shows: Shows::Overload,
+        caught_by: &["single-leader", "token-monotonic"],
     },
     Mutant {
         name: "released-under-callbacks",
