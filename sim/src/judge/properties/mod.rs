@@ -206,7 +206,7 @@ properties! {
     FENCED_WRITES "fenced-writes" fenced_writes::FencedWrites::default();
     FENCED_READS "fenced-reads" fenced_reads::FencedReads::default();
     OWN_LEASE_ONLY "own-lease-only" own_lease_only::OwnLeaseOnly::default();
-    LINEARIZABLE "linearizable" linearizable::Linearizable::default();
+    LINEARIZABLE "linearizable" linearizable::Linearizable::new(terms);
     ONE_STEP_DOWN_PER_ELECTION "one-step-down-per-election" one_step_down::OneStepDown;
     NO_RESURRECTION "no-resurrection" no_resurrection::NoResurrection::new(terms);
     NO_RELEASE_UNDER_WORK "no-release-under-work" no_release_under_work::NoReleaseUnderWork::default();

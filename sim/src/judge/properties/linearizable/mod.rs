@@ -8,7 +8,9 @@
 //! the store, and as in flight to the end.
 //!
 //! To find such an order is hard, to check one is easy. The order in which the store recorded its
-//! steps is checked step by step. Only if an answer is wrong in that order, the checker of
+//! steps is checked step by step. An engine without ticks records each step as it is carried out:
+//! no other order is looked for, which could take for ever. In the others, if an answer is wrong in
+//! that order, the checker of
 //! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of the
 //! events since the last moment without a request in flight, or of the last [`WINDOW`] events. At
 //! the end of a window, steps that were carried out and not answered count as they were carried
@@ -26,7 +28,7 @@ use todc_utils::linearizability::history::{Action, History};
 use todc_utils::specifications::Specification;
 
 use self::specification::{Contract, Operation, State};
-use super::{About, Found, Property, PropertyName, Tally};
+use super::{About, Found, Property, PropertyName, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
@@ -40,6 +42,8 @@ const OPEN: usize = 8;
 /// Some order explains all answers.
 #[derive(Debug, Default)]
 pub(super) struct Linearizable {
+    /// Steps were recorded in the order in which they were carried out.
+    is_exact: bool,
     /// Requests that were not answered, oldest first.
     open: Vec<Open>,
     /// Steps of earlier windows whose answers may still arrive.
@@ -105,6 +109,10 @@ impl Property for Linearizable {
 }
 
 impl Linearizable {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { is_exact: terms.is_exact(), ..Self::default() }
+    }
+
     fn sent(&mut self, who: Who, id: u64, request: Asked) {
         if self.open.iter().filter(|open| open.who == who).count() >= OPEN
             && let Some(oldest) = self.open.iter().position(|open| open.who == who)
@@ -178,6 +186,16 @@ impl Linearizable {
     }
 
     fn look_for_an_order(&self) -> Found {
+        if !self.is_exact && self.has_an_order() {
+            return Ok(());
+        }
+        Err(Finding::NoOrder {
+            known: format!("{:?}", self.known),
+            steps: format!("{:?}", self.steps),
+        })
+    }
+
+    fn has_an_order(&self) -> bool {
         let known = Operation::Known(self.known);
         let mut actions = vec![(0, 0, Call(known)), (0, 0, Response(known))];
         for (index, step) in self.steps.iter().enumerate() {
@@ -189,42 +207,6 @@ impl Linearizable {
         actions.sort_by_key(|(place, ..)| *place);
         let actions: Vec<(usize, Action<Operation>)> =
             actions.into_iter().map(|(_, operation, action)| (operation, action)).collect();
-        if WGLChecker::<Contract>::is_linearizable(History::from_actions(actions)) {
-            return Ok(());
-        }
-        Err(Finding::NoOrder {
-            known: format!("{:?}", self.known),
-            steps: format!("{:?}", self.steps),
-        })
+        WGLChecker::<Contract>::is_linearizable(History::from_actions(actions))
     }
 }
-
-/// One request, and the answer that its candidate got.
-#[cfg(feature = "conformance")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange {
-    pub(crate) holder: u128,
-    pub(crate) request: Asked,
-    pub(crate) answer: Answer,
-    /// The places of its sending and its answer in the order of all sendings and answers.
-    pub(crate) sent: usize,
-    pub(crate) answered: usize,
-}
-
-/// True if there is an order that explains all answers of a store whose earlier state is not known.
-#[cfg(feature = "conformance")]
-pub(crate) fn is_explained(exchanges: &[Exchange]) -> bool {
-    let mut actions = Vec::new();
-    for (index, exchange) in exchanges.iter().enumerate() {
-        let Exchange { holder, request, answer, .. } = *exchange;
-        let operation = Operation::Step { holder, request, answer };
-        actions.push((exchange.sent, index, Call(operation)));
-        actions.push((exchange.answered, index, Response(operation)));
-    }
-    actions.sort_by_key(|(place, ..)| *place);
-    let actions = actions.into_iter().map(|(_, operation, action)| (operation, action)).collect();
-    WGLChecker::<Contract>::is_linearizable(History::from_actions(actions))
-}
-
-#[cfg(test)]
-mod tests;
