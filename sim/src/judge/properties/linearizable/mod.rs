@@ -210,3 +210,33 @@ impl Linearizable {
         WGLChecker::<Contract>::is_linearizable(History::from_actions(actions))
     }
 }
+
+/// One request, and the answer that its candidate got.
+#[cfg(feature = "conformance")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) holder: u128,
+    pub(crate) request: Asked,
+    pub(crate) answer: Answer,
+    /// The places of its sending and its answer in the order of all sendings and answers.
+    pub(crate) sent: usize,
+    pub(crate) answered: usize,
+}
+
+/// True if there is an order that explains all answers of a store whose earlier state is not known.
+#[cfg(feature = "conformance")]
+pub(crate) fn is_explained(exchanges: &[Exchange]) -> bool {
+    let mut actions = Vec::new();
+    for (index, exchange) in exchanges.iter().enumerate() {
+        let Exchange { holder, request, answer, .. } = *exchange;
+        let operation = Operation::Step { holder, request, answer };
+        actions.push((exchange.sent, index, Call(operation)));
+        actions.push((exchange.answered, index, Response(operation)));
+    }
+    actions.sort_by_key(|(place, ..)| *place);
+    let actions = actions.into_iter().map(|(_, operation, action)| (operation, action)).collect();
+    WGLChecker::<Contract>::is_linearizable(History::from_actions(actions))
+}
+
+#[cfg(test)]
+mod tests;
