@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_driver::{Command, Event as Input, LostWork};
 
-use super::journal::{candidate, id, key};
+use super::journal::{candidate, id, key, process};
 use super::process::reading;
 use super::run::{Due, Run};
 use crate::plan::draw::Draw;
@@ -38,6 +38,9 @@ impl Commanded {
 impl Run<'_> {
     /// A handle sends a burst of commands, or another candidate joins after the last one.
     pub(super) fn commands(&mut self) {
+        if self.at >= self.plan.stops_at() {
+            return;
+        }
         self.commanded.bursts += 1;
         let mut draw = Draw::new(self.plan.seed, "overload commands", self.commanded.bursts);
         self.queue.put(self.at + draw.duration(Duration::ZERO..=PAUSE), Due::Commands);
@@ -72,13 +75,28 @@ impl Run<'_> {
             (3, Some(token)) => Command::Closed(token),
             (4, Some(token)) => Command::Held(token, until),
             (5, Some(token)) => Command::WorkDue { token, due: Some(until), hold_off },
-            (6, _) => {
-                if self.commanded.stopping.insert(who) {
-                    self.journal.add(self.at, who, Event::ResignAsked { who, hold_off: None });
-                }
-                Command::Stop
-            }
+            (6, _) => self.stop(who),
             _ => Command::RenewNow,
+        }
+    }
+
+    fn stop(&mut self, who: Who) -> Command {
+        if self.commanded.stopping.insert(who) {
+            self.journal.add(self.at, who, Event::ResignAsked { who, hold_off: None });
+        }
+        Command::Stop
+    }
+
+    /// All candidates stop at once.
+    pub(super) fn stop_all(&mut self) {
+        let first = (0..self.plan.elections + self.plan.commanded).map(|of| candidate(0, of));
+        let all: Vec<Who> = first.chain(self.plan.contested().map(|of| candidate(1, of))).collect();
+        for first in all {
+            let (who, of) = (self.commanded.present(first), process(first));
+            if self.processes[of].driver.candidate(id(who)).is_some() {
+                let stop = self.stop(who);
+                self.happens(of, Input::Command(id(who), stop));
+            }
         }
     }
 

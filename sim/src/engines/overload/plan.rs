@@ -18,10 +18,10 @@ pub struct Plan {
     /// In how many of them the second process is a candidate too.
     pub standbys: u32,
     /// The number of leaders asked to resign, of elections with two candidates, two intervals
-    /// before the end.
+    /// before all stop.
     pub resignations: u32,
     /// The number of leaders that hand over to the other of two candidates: each while the store is
-    /// too slow for renewals on time, and two intervals before the end.
+    /// too slow for renewals on time, and two intervals before all stop.
     pub handovers: u32,
     /// The number of elections that the store stops answering in the middle of the first healthy
     /// phase, as if their records were locked.
@@ -64,6 +64,8 @@ pub enum Kind {
     Half,
     /// Nothing.
     Paused,
+    /// Several times as much, or nothing: all candidates stop.
+    Stops,
 }
 
 /// Parts of the work that a renewal in a call of its own is for the store.
@@ -87,6 +89,10 @@ impl Plan {
             (Kind::Paused, seconds(&mut draw, 3, 5), 0),
             (Kind::Healthy, seconds(&mut draw, 30, 40), draw.within(8_000..=12_000)),
         ];
+        let mut stops = Draw::new(seed, "overload stops", 0);
+        let healthy = stops.within(8_000..=12_000);
+        let lasts = Config::normal().explain().longest_stop + Duration::from_secs(1);
+        let stops = (Kind::Stops, lasts, stops.pick(&[0, healthy]));
         let mut plan = Self {
             seed,
             elections,
@@ -101,7 +107,7 @@ impl Plan {
             phases: Vec::new(),
         };
         let mut from = SimTime::START;
-        for (kind, lasts, per_mille) in phases {
+        for (kind, lasts, per_mille) in phases.into_iter().chain([stops]) {
             let until = from + lasts;
             let renewals = u64::from(elections) * per_mille;
             let interval = plan.config().renew_interval() * 1_000;
@@ -128,9 +134,14 @@ impl Plan {
         self.phases.last().map_or(SimTime::START, |phase| phase.until)
     }
 
+    /// The time at which all candidates stop.
+    pub fn stops_at(&self) -> SimTime {
+        self.phases.last().map_or(SimTime::START, |phase| phase.from)
+    }
+
     /// The time of the requests to resign.
     pub fn resigns_at(&self) -> SimTime {
-        self.end() - self.config().renew_interval() * 2
+        self.stops_at() - self.config().renew_interval() * 2
     }
 
     /// The time of handovers while the store is too slow for renewals on time.
@@ -275,7 +286,8 @@ mod tests {
                 Kind::Healthy => (need / 12, need / 8),
                 Kind::Half => (need * 100 / 60, need * 2),
                 Kind::Third => (need * 100 / 35, need * 100 / 29),
-                Kind::Paused => {
+                Kind::Stops if service.is_some() => (need / 12, need / 8),
+                Kind::Paused | Kind::Stops => {
                     assert_eq!(service, None);
                     continue;
                 }

@@ -26,6 +26,7 @@ pub(super) enum Due {
     Commands,
     HandsOver,
     Resigns,
+    Stops,
     /// An event of a process.
     Input(usize, Input<u32>),
     /// The answer to a call reaches a process.
@@ -89,6 +90,7 @@ impl Run<'_> {
         self.queue.put(SimTime::START + Duration::from_secs(1), Due::Commands);
         self.queue.put(self.plan.resigns_at(), Due::Resigns);
         self.queue.put(self.plan.resigns_at(), Due::HandsOver);
+        self.queue.put(self.plan.stops_at(), Due::Stops);
     }
 
     /// Does what is next: at one time, first what happens, then what is due. False at the end.
@@ -110,6 +112,7 @@ impl Run<'_> {
             Some(Due::Commands) => self.commands(),
             Some(Due::HandsOver) => self.hand_over_some(),
             Some(Due::Resigns) => self.resign_some(),
+            Some(Due::Stops) => self.stop_all(),
             Some(Due::Input(process, input)) => self.happens(process, input),
             Some(Due::Answer(process, call)) => self.answer_arrives(process, call),
             Some(Due::Hint(of)) => {

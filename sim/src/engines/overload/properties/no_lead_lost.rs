@@ -72,7 +72,7 @@ impl NoLeadLost {
     /// Counts the leads that were held through a phase in which the store was too slow.
     fn end_phases(&mut self, at: SimTime, tally: &mut Tally) {
         while let Some(phase) = self.plan.phases.get(self.phase).filter(|phase| phase.until <= at) {
-            let overloads = phase.kind != Kind::Healthy;
+            let overloads = !matches!(phase.kind, Kind::Healthy | Kind::Stops);
             for (who, token) in &self.at_its_beginning {
                 tally.count(overloads && self.leads.get(who) == Some(token));
             }

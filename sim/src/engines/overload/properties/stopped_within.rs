@@ -27,7 +27,14 @@ impl StoppedWithin {
 
 impl Property for StoppedWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::STOPPED_WITHIN)
+        About::of(PropertyName::STOPPED_WITHIN).timed()
+    }
+
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
+        match self.due.iter().find(|(_, due)| **due < at) {
+            Some((who, due)) => Err(Finding::ResignationTooLong { who: *who, due: *due }),
+            None => Ok(()),
+        }
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
@@ -38,9 +45,6 @@ impl Property for StoppedWithin {
             Event::Withdrawn { who, .. } => tally.count(self.due.remove(&who).is_some()),
             _ => {}
         }
-        match self.due.iter().find(|(_, due)| **due < at) {
-            Some((who, due)) => Err(Finding::ResignationTooLong { who: *who, due: *due }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -147,7 +147,7 @@ fn bunched_renewals_are_found() {
 #[test]
 fn a_rush_after_a_pause_is_found() {
     let plan = Plan::drawn(1, 400);
-    let phase = plan.phases.last().unwrap();
+    let phase = plan.phases.iter().rfind(|phase| phase.kind == Kind::Healthy).unwrap();
     let last = phase.from.as_millis() + 1;
     let renew = |at| (at, sent(FIRST, RENEW));
     // Ten a second are usual: sixty are the most at first.
