@@ -7,8 +7,7 @@ use crate::engines::model::baselines::flag::Flag;
 use crate::engines::model::baselines::{
     expiring_row, heartbeat_row, key_flag, renew_deadline, session_lock,
 };
-use crate::engines::model::run_as;
-use crate::engines::model::tenure::Tenure;
+use crate::engines::model::{run, run_as};
 use crate::judge::{Judging, Outcome, Which};
 use crate::plan::{Plan, SimTime};
 
@@ -40,8 +39,8 @@ impl Contender {
     /// # Errors
     /// If the plan can't be carried out.
     pub fn outcome(self, plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-        let run = match self {
-            Self::Tenure => run_as::<Tenure>,
+        let carry = match self {
+            Self::Tenure => run,
             Self::KeyFlag => run_as::<Flag<key_flag::KeyFlag<key_flag::TwoTimers>>>,
             Self::KeyFlagOneTimer => run_as::<Flag<key_flag::KeyFlag<key_flag::OneTimer>>>,
             Self::ExpiringRow => run_as::<Flag<expiring_row::ExpiringRow>>,
@@ -50,7 +49,7 @@ impl Contender {
             Self::HeartbeatRow => run_as::<Flag<heartbeat_row::HeartbeatRow>>,
             Self::RenewDeadline => run_as::<renew_deadline::RenewDeadline>,
         };
-        run(plan, judging)
+        carry(plan, judging)
     }
 
     /// Runs it on a plan, and measures the run.
