@@ -97,7 +97,7 @@ impl Process {
         Some(self.driver.candidate(of)?.claim(reading(at))?.token())
     }
 
-    /// That leader asks that the other process's candidate lead.
+    /// Wishes, as that leader, for the other process's candidate to lead.
     pub(super) fn hands_over(
         &mut self,
         plan: &Plan,

@@ -83,11 +83,14 @@ pub fn certify(
 impl Magnitude {
     fn measured(&self, bounds: &Bounds) -> Result<Row, ToleranceError> {
         let mut runs = 0;
-        let mut broke_with = 0;
+        // At odd seeds the candidate renews when that is due: a driver spreads renewals, and each
+        // worst case begins just before one.
+        let all = |number| 2 * number + 1;
+        let mut broke_with = all(0);
         let breaks = |magnitude| -> Result<bool, ToleranceError> {
             // The seed that broke last is the most likely one to break again.
             let likely = broke_with;
-            let others = (0..self.seeds).filter(|seed| *seed != likely);
+            let others = (0..self.seeds).map(all).filter(|seed| *seed != likely);
             for seed in std::iter::once(likely).chain(others) {
                 runs += 1;
                 if self.is_broken_by(&(self.plan)(bounds, magnitude, seed))? {

@@ -66,7 +66,7 @@ pub(super) const CUT: Magnitude = Magnitude {
     explained: |bounds, explained| Some(nanos(true_time(explained.longest_cut, bounds.rho()))),
     tolerance: |bounds| part_of_a_delay(2 * bounds.config.retry().1),
     range: |bounds| (0, bounds.settings.ttl_ms),
-    seeds: 256,
+    seeds: 512,
     plan: |bounds, for_ms, seed| {
         let mut plan = slowly_answered(bounds, seed);
         if for_ms > 0 {
