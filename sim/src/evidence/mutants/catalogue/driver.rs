@@ -106,6 +106,12 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["driver-runs-on"],
     },
     Mutant {
+        name: "stop-not-reported",
+        about: "the driver does not report that a candidate has left the election for good",
+        shows: Shows::Overload,
+        caught_by: &["stopped-within"],
+    },
+    Mutant {
         name: "log-line-not-guarded",
         about: "a log line whose subscriber panics ends the driver",
         shows: Shows::Turmoil("resign"),
