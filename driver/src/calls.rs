@@ -202,23 +202,59 @@ pub(crate) struct NextCall {
     pub(crate) left: Option<(CallId, Lane, Instant)>,
 }
 
+/// Requests of one kind may share a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Release,
+    Renew,
+    Look,
+    Acquire,
+}
+
+impl Kind {
+    const fn of(request: &Request) -> Option<Self> {
+        match request {
+            Request::Release { .. } => Some(Self::Release),
+            Request::Renew { .. } => Some(Self::Renew),
+            Request::Look { .. } | Request::Ask { .. } => Some(Self::Look),
+            Request::Acquire(_) => Some(Self::Acquire),
+            Request::Want { .. } | Request::Purge { .. } => None,
+        }
+    }
+
+    const fn of_pending(pending: Pending) -> Self {
+        match pending {
+            Pending::Release => Self::Release,
+            Pending::Renew { .. } => Self::Renew,
+            Pending::Look => Self::Look,
+            Pending::Acquire => Self::Acquire,
+        }
+    }
+
+    const fn most(self, in_call: &InCall) -> usize {
+        match self {
+            Self::Release => 1,
+            Self::Renew => in_call.renewals,
+            Self::Look => in_call.looks,
+            Self::Acquire => in_call.acquires,
+        }
+    }
+}
+
 impl NextCall {
     /// True if another request of that kind may join.
     pub(crate) fn has_room(&self, pending: Pending, in_call: &InCall) -> bool {
-        let most = match pending {
-            Pending::Release => 1,
-            Pending::Renew { .. } => in_call.renewals,
-            Pending::Look => in_call.looks,
-            Pending::Acquire => in_call.acquires,
-        };
-        let is_alike = |one: &Outgoing| match one.request {
-            Request::Release { .. } => pending == Pending::Release,
-            Request::Renew { .. } => matches!(pending, Pending::Renew { .. }),
-            Request::Look { .. } => pending == Pending::Look,
-            Request::Acquire(_) => pending == Pending::Acquire,
-            Request::Ask { .. } | Request::Want { .. } | Request::Purge { .. } => false,
-        };
-        self.requests.len() < most && self.requests.iter().all(is_alike)
+        let kind = Kind::of_pending(pending);
+        self.requests.len() < kind.most(in_call) && self.has_only(Some(kind))
+    }
+
+    /// True if this request may share a call with the present ones.
+    pub(crate) fn is_alike(&self, request: &Request) -> bool {
+        self.has_only(Kind::of(request))
+    }
+
+    fn has_only(&self, kind: Option<Kind>) -> bool {
+        self.requests.iter().all(|one| Kind::of(&one.request) == kind)
     }
 }
 

@@ -64,6 +64,10 @@ impl<K> World<K> {
         now: Instant,
         outgoing: Outgoing,
     ) -> CallId {
+        // What waited to look may by now ask for the lease.
+        if !self.next_call.is_alike(&outgoing.request) {
+            self.calls_now();
+        }
         let admission = &mut self.admission;
         let leaves = || (admission.leaves(lane, name, now), lane, now);
         let (call, ..) = *self.next_call.left.get_or_insert_with(leaves);

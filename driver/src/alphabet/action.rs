@@ -11,7 +11,8 @@ use super::{CallId, ElectionId, LostWork, ObserverId, QuestionId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<K> {
     /// Carry these requests out, one at least, in one call that is first polled from now on, and
-    /// never before. All are of one kind; a key may occur twice.
+    /// never before. All are of one kind, no more than the store takes; looks and asks are one. A
+    /// key may occur twice.
     Call(CallId, Vec<Outgoing>),
     /// Ask the store that question, in a call that is first polled from now on.
     Ask(CallId, QuestionId),

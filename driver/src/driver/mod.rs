@@ -133,6 +133,9 @@ impl<K: Clone + Ord> Driver<K> {
     /// The time of the next [`Event::Due`]; `None` if only another event can change anything. After
     /// each other event that is at once, as a time that is over: a request may leave.
     pub fn deadline(&self) -> Option<Instant> {
+        if self.progress == Progress::Stopped {
+            return None;
+        }
         self.turn.deadline().or_else(|| {
             let others = self.world.calls.deadline().into_iter().chain(self.timers.first());
             others.chain(self.world.admission.resumes_at()).min()

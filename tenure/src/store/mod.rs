@@ -178,9 +178,9 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
     /// Carries out requests in their order, and returns their results in the same order. The driver
-    /// hands in one request of any kind, or up to [`StoreTraits::renewals_in_call`] renewals, or up
-    /// to [`StoreTraits::acquires_in_call`] acquires; rarely, a request of another kind is among
-    /// them. A key may occur twice: rivals of one process may ask at the same time.
+    /// hands in one request of any kind, or up to [`StoreTraits::renewals_in_call`] renewals,
+    /// [`StoreTraits::looks_in_call`] looks and asks, or [`StoreTraits::acquires_in_call`] acquires.
+    /// A key may occur twice: rivals of one process may ask at the same time.
     ///
     /// Each request is an atomic step of its own: it is judged alone, and one that is refused or
     /// fails does not change the results of others. A call that fails as a whole is unknown for all
