@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::json;
 use tenure_sim::engines::overload::{Outcome, Plan, run};
+use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::search::campaign::Verdict;
 use tenure_sim::search::pool;
 
@@ -23,6 +24,9 @@ pub(crate) struct OverloadArguments {
     /// The number of elections of the first process; the store's rates follow from it
     #[arg(long, value_parser = clap::value_parser!(u32).range(300..=20_000), default_value_t = 400)]
     elections: u32,
+    /// Few elections at a store that is quick enough, with faults of processes and of their ways to it
+    #[arg(long, conflicts_with = "elections")]
+    faulty: bool,
     #[command(flatten)]
     jobs: JobsArguments,
     #[command(flatten)]
@@ -32,9 +36,10 @@ pub(crate) struct OverloadArguments {
 pub(crate) fn overload(arguments: &OverloadArguments) -> Result<u8, CliError> {
     let seeds: Vec<u64> = (0..arguments.seeds).map(|n| arguments.seed.wrapping_add(n)).collect();
     let outcomes = pool::map(arguments.jobs.threads(), &seeds, |seed| {
-        (*seed, run(&Plan::drawn(*seed, arguments.elections)))
+        let drawn = || Plan::drawn(*seed, arguments.elections);
+        (*seed, run(&if arguments.faulty { Plan::faulty(*seed) } else { drawn() }))
     });
-    let verdict = outcomes.iter().map(|(_, one)| verdict(one)).max().unwrap_or(Verdict::Held);
+    let verdict = verdict(&outcomes);
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
         Format::Human => human(&mut out, &outcomes, verdict),
@@ -49,14 +54,27 @@ pub(crate) fn overload(arguments: &OverloadArguments) -> Result<u8, CliError> {
     Ok(verdict.exit_code())
 }
 
-fn verdict(outcome: &Outcome) -> Verdict {
-    if !outcome.violations.is_empty() {
+fn verdict(outcomes: &[(u64, Outcome)]) -> Verdict {
+    if outcomes.iter().any(|(_, one)| !one.violations.is_empty()) {
         Verdict::Violated
-    } else if outcome.never_compared().next().is_some() {
+    } else if never_compared(outcomes).next().is_some() {
         Verdict::Inconclusive
     } else {
         Verdict::Held
     }
+}
+
+/// The number of comparisons of each property, in all runs together.
+fn compared(outcomes: &[(u64, Outcome)]) -> impl Iterator<Item = (PropertyName, u64)> {
+    let named = outcomes.first().map_or(&[][..], |(_, one)| &one.compared);
+    named.iter().map(|(name, _)| {
+        let of = outcomes.iter().flat_map(|(_, one)| &one.compared);
+        (*name, of.filter(|(other, _)| other == name).map(|(_, times)| times).sum())
+    })
+}
+
+fn never_compared(outcomes: &[(u64, Outcome)]) -> impl Iterator<Item = PropertyName> {
+    compared(outcomes).filter(|(_, times)| *times == 0).map(|(name, _)| name)
 }
 
 fn human(out: &mut impl Write, outcomes: &[(u64, Outcome)], verdict: Verdict) -> io::Result<()> {
@@ -77,12 +95,9 @@ fn human(out: &mut impl Write, outcomes: &[(u64, Outcome)], verdict: Verdict) ->
         runs.add_row(numbers.map(|number| number.to_string()).chain([one.hash.to_string()]));
     }
     let mut properties = table(["property", "compared", "violated in"]);
-    let named = outcomes.first().map_or(&[][..], |(_, one)| &one.compared);
-    for (name, _) in named {
-        let of = outcomes.iter().flat_map(|(_, one)| &one.compared);
-        let compared: u64 = of.filter(|(other, _)| other == name).map(|(_, times)| times).sum();
+    for (name, compared) in compared(outcomes) {
         let violates =
-            |one: &Outcome| one.violations.iter().any(|violation| violation.property == *name);
+            |one: &Outcome| one.violations.iter().any(|violation| violation.property == name);
         let seeds = outcomes.iter().filter(|(_, one)| violates(one)).count();
         properties.add_row([name.to_string(), compared.to_string(), seeds.to_string()]);
     }
@@ -92,9 +107,9 @@ fn human(out: &mut impl Write, outcomes: &[(u64, Outcome)], verdict: Verdict) ->
             let (property, at) = (violation.property, violation.at);
             writeln!(out, "seed {seed}: {property} violated at {at}: {}", violation.finding)?;
         }
-        for name in one.never_compared() {
-            writeln!(out, "seed {seed}: {name} compared nothing")?;
-        }
+    }
+    for name in never_compared(outcomes) {
+        writeln!(out, "{name} compared nothing")?;
     }
     match verdict {
         Verdict::Held => writeln!(out, "HELD: nothing was violated"),

@@ -69,6 +69,12 @@ impl Journal {
         self.entries.push(Noted { election: election(who), at, event });
     }
 
+    /// Notes that an election's faults have ended.
+    pub(super) fn calms(&mut self, at: SimTime, election: u32) {
+        self.steps_until(at);
+        self.entries.push(Noted { election: election as usize, at, event: Event::Calm });
+    }
+
     /// Notes a step that the store will have carried out at that time, later than all steps before.
     pub(super) fn will_step(&mut self, at: SimTime, election: u32, step: StoreStep) {
         let (election, event) = (election as usize, Event::Store(step));

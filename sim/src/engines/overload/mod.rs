@@ -1,15 +1,18 @@
-//! The engine that overloads a store: hundreds of elections of one driver, and a second process
-//! beside it.
+//! The engine of many elections: two processes, each with one driver and up to hundreds of
+//! elections.
 //!
 //! The shipped drivers and state machines run over a queue of events. The store is the contract as
 //! code behind a server of bounded rate. Identities and jitter come from the seed, so a plan has
-//! one trace.
+//! one trace. A plan either overloads the store, or has [faults](Fault) of the processes and of
+//! their ways to it.
 //!
-//! Not simulated: lost messages, clocks that drift, crashes, handles, and a process that is late.
-//! The other engines have those, with few elections.
+//! Not simulated: handles, and a store that loses data. The other engines have those.
 
 mod commands;
+mod faults;
+mod flights;
 mod journal;
+mod ledger;
 mod plan;
 mod process;
 pub mod properties;
@@ -21,6 +24,8 @@ use serde::Serialize;
 use crate::judge::properties::{PropertyName, Violation};
 use crate::trace::Digest;
 
+pub use faults::{Fault, FaultKind, Shell};
+pub(crate) use ledger::Ledger;
 pub use plan::{Kind, Phase, Plan};
 
 /// The outcome of a run.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tenure_core::Config;
 
+use super::faults::{Fault, Shell};
 use crate::plan::draw::Draw;
 use crate::plan::{RequestKind, SimTime};
 
@@ -24,7 +25,7 @@ pub struct Plan {
     /// too slow for renewals on time, and two intervals before all stop.
     pub handovers: u32,
     /// The number of elections that the store stops answering in the middle of the first healthy
-    /// phase, as if their records were locked.
+    /// phase, as if their records were locked; with faults, in the middle of them, until the calm.
     pub stuck: u32,
     /// The number of further elections of the first process to whose candidates handles send bursts
     /// of commands, and which stop and join again.
@@ -37,6 +38,10 @@ pub struct Plan {
     pub acquire_costs: u32,
     /// The parts of the run, one after the other.
     pub phases: Vec<Phase>,
+    /// The faults of processes and of their ways to the store.
+    pub faults: Vec<Fault>,
+    /// The way in which the processes read their clocks.
+    pub shell: Shell,
 }
 
 /// A part of a run in which the store has one rate.
@@ -58,6 +63,8 @@ pub struct Phase {
 pub enum Kind {
     /// Several times as much.
     Healthy,
+    /// The same, while processes and their ways to the store have faults.
+    Faulty,
     /// A third: two of three elections can't have a leader.
     Third,
     /// At least half: each leader is renewed later than it should, and yet before its claim ends.
@@ -105,6 +112,8 @@ impl Plan {
             in_call: draw.pick(&[1, 4]),
             acquire_costs: draw.pick(&[1, 2]),
             phases: Vec::new(),
+            faults: Vec::new(),
+            shell: Shell::Right,
         };
         let mut from = SimTime::START;
         for (kind, lasts, per_mille) in phases.into_iter().chain([stops]) {
@@ -126,7 +135,7 @@ impl Plan {
 
     /// The settings of all candidates.
     pub fn config(&self) -> Config {
-        Config::normal()
+        if self.is_faulty() { Config::fast_failover() } else { Config::normal() }
     }
 
     /// The run's end.
@@ -151,7 +160,7 @@ impl Plan {
 
     /// The time the store stops answering some elections.
     pub fn sticks_at(&self) -> SimTime {
-        self.middle_of_first(Kind::Healthy)
+        self.middle_of_first(if self.is_faulty() { Kind::Faulty } else { Kind::Healthy })
     }
 
     fn middle_of_first(&self, kind: Kind) -> SimTime {
@@ -165,6 +174,12 @@ impl Plan {
         apart.is_some_and(|apart| election % (apart as usize) == 1)
     }
 
+    /// True if the store does not answer that election at that time.
+    pub fn is_silent(&self, election: usize, at: SimTime) -> bool {
+        let is_over = self.is_faulty() && at >= self.calm_at();
+        self.is_stuck(election) && at >= self.sticks_at() && !is_over
+    }
+
     /// True if the candidate of that election gets bursts of commands.
     pub fn is_commanded(&self, election: usize) -> bool {
         election >= self.elections as usize
@@ -172,12 +187,17 @@ impl Plan {
 
     /// The elections in which both processes have a candidate.
     pub fn contested(&self) -> impl Iterator<Item = u32> + use<> {
-        let apart = self.apart();
+        let apart = (self.elections / self.standbys.max(1)).max(1);
         (0..self.standbys).map(move |number| number * apart)
     }
 
-    fn apart(&self) -> u32 {
-        self.elections / self.standbys.max(1)
+    /// The elections in which the process in that place has a candidate.
+    pub fn of_place(&self, place: usize) -> Vec<u32> {
+        if place == 0 {
+            (0..self.elections + self.commanded).collect()
+        } else {
+            self.contested().collect()
+        }
     }
 
     /// The end of the store's work on a call of so many such requests, which it begins at that
@@ -287,7 +307,7 @@ mod tests {
                 Kind::Half => (need * 100 / 60, need * 2),
                 Kind::Third => (need * 100 / 35, need * 100 / 29),
                 Kind::Stops if service.is_some() => (need / 12, need / 8),
-                Kind::Paused | Kind::Stops => {
+                Kind::Paused | Kind::Stops | Kind::Faulty => {
                     assert_eq!(service, None);
                     continue;
                 }

@@ -4,33 +4,43 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use tenure_core::{Event as Reported, Reply, Request, Token, Watched};
-use tenure_driver::{Action, CallId, Command, Event as Input, News, Outcome, QuestionId};
+use tenure_core::{Event as Reported, Instant, Token, Watched};
+use tenure_driver::{Action, CallId, Command, Event as Input, News, Outcome};
 
 use super::commands::Commanded;
+use super::faults::{FaultKind, Shell};
+use super::flights::Flight;
 use super::journal::{Journal, Noted, candidate, id, key, of_id, process};
 use super::plan::Plan;
-use super::process::{Call, PROCESSES, Process, reading, true_time};
+use super::process::{PLACES, Process, place};
 use super::store::Server;
-use crate::engines::calls::{answered, asked, in_words};
+use crate::engines::calls::in_words;
 use crate::engines::panics::{message, quietly};
 use crate::engines::queue::Queue;
 use crate::plan::draw::Draw;
-use crate::plan::{SimTime, nanos};
+use crate::plan::{NANOSECOND, SimTime};
 use crate::trace::{Event, Who};
 
 /// An event of the queue.
 pub(super) enum Due {
-    Joins(Who),
+    /// A candidate of the process in that place joins an election.
+    Joins(usize, u32),
     /// A handle sends a burst of commands.
     Commands,
     HandsOver,
     Resigns,
+    Calms,
     Stops,
-    /// An event of a process.
+    /// The process in that place stops until then.
+    Fault(usize, FaultKind, SimTime),
+    /// A process takes the place of one that has crashed.
+    Starts(usize),
+    /// An event reaches a process.
     Input(usize, Input<u32>),
+    /// A call reaches the store.
+    Arrives(Box<Flight>),
     /// The answer to a call reaches a process.
-    Answer(usize, CallId),
+    Answer(usize, CallId, Vec<Outcome>),
     /// Processes learn that an election's lease was given back.
     Hint(u32),
 }
@@ -40,13 +50,15 @@ pub(super) struct Run<'a> {
     pub(super) at: SimTime,
     pub(super) queue: Queue<Due>,
     pub(super) processes: Vec<Process>,
-    server: Server,
+    /// The process in each place.
+    pub(super) places: [usize; PLACES],
+    pub(super) server: Server,
     pub(super) journal: Journal,
     pub(super) commanded: Commanded,
     /// The process whose driver has run last.
     runs: usize,
     /// The number of calls so far.
-    calls: u64,
+    pub(super) calls: u64,
     /// The candidates that led when they were asked last, and their tokens.
     leads: BTreeMap<Who, u64>,
 }
@@ -57,7 +69,8 @@ pub(super) fn record(plan: &Plan) -> Vec<Noted> {
         plan,
         at: SimTime::START,
         queue: Queue::new(),
-        processes: (0..PROCESSES).map(|number| Process::new(number, plan)).collect(),
+        processes: (0..PLACES * plan.lives()).map(|number| Process::new(number, plan)).collect(),
+        places: std::array::from_fn(|place| place),
         server: Server::default(),
         journal: Journal::default(),
         commanded: Commanded::default(),
@@ -66,7 +79,7 @@ pub(super) fn record(plan: &Plan) -> Vec<Noted> {
         leads: BTreeMap::new(),
     };
     run.plan_ahead();
-    let ran = quietly(|| catch_unwind(AssertUnwindSafe(|| while run.goes_on() {})));
+    let ran = quietly(|| catch_unwind(AssertUnwindSafe(|| run.goes_on())));
     if let Err(panic) = ran {
         let (who, what) = (candidate(run.runs, 0), message(&*panic).to_owned());
         run.journal.add(run.at, who, Event::DriverPanicked { who, what });
@@ -77,131 +90,179 @@ pub(super) fn record(plan: &Plan) -> Vec<Noted> {
 impl Run<'_> {
     /// All candidates join: those of the first process within two seconds, the others within ten.
     fn plan_ahead(&mut self) {
-        let mut draw = Draw::new(self.plan.seed, "overload joins", 0);
-        let mut within =
-            |seconds| SimTime::START + draw.duration(Duration::ZERO..=Duration::from_secs(seconds));
-        for of in 0..self.plan.elections + self.plan.commanded {
-            self.queue.put(within(2), Due::Joins(candidate(0, of)));
+        let plan = self.plan;
+        let mut draw = Draw::new(plan.seed, "overload joins", 0);
+        for (place, seconds) in [(0, 2), (1, 10)] {
+            for of in plan.of_place(place) {
+                let at = draw.duration(Duration::ZERO..=Duration::from_secs(seconds));
+                self.queue.put(SimTime::START + at, Due::Joins(place, of));
+            }
         }
-        for of in self.plan.contested() {
-            self.queue.put(within(10), Due::Joins(candidate(1, of)));
-        }
-        self.queue.put(self.plan.hands_over_at(), Due::HandsOver);
+        self.queue.put(plan.hands_over_at(), Due::HandsOver);
         self.queue.put(SimTime::START + Duration::from_secs(1), Due::Commands);
-        self.queue.put(self.plan.resigns_at(), Due::Resigns);
-        self.queue.put(self.plan.resigns_at(), Due::HandsOver);
-        self.queue.put(self.plan.stops_at(), Due::Stops);
+        self.queue.put(plan.resigns_at(), Due::Resigns);
+        self.queue.put(plan.resigns_at(), Due::HandsOver);
+        for fault in plan.faults.iter().filter(|fault| fault.kind.stops()) {
+            self.queue.put(fault.from, Due::Fault(fault.process, fault.kind, fault.until));
+        }
+        if plan.is_faulty() {
+            let among_faults = SimTime::START + plan.calm_at().since(SimTime::START) / 4;
+            self.queue.put(among_faults, Due::Resigns);
+            self.queue.put(among_faults, Due::HandsOver);
+            self.queue.put(plan.calm_at(), Due::Calms);
+        }
+        self.queue.put(plan.stops_at(), Due::Stops);
     }
 
-    /// Does what is next: at one time, first what happens, then what is due. False at the end.
-    fn goes_on(&mut self) -> bool {
-        let deadlines = self.processes.iter().map(Process::deadline).enumerate();
-        let (late, deadline) = deadlines.min_by_key(|(_, at)| *at).unwrap_or((0, SimTime::NEVER));
-        let deadline = deadline.max(self.at);
-        let next = self.queue.next();
-        self.at = next.min(deadline);
-        if self.at > self.plan.end() {
-            return false;
+    /// Does what is next, to the end: at one time, first what happens, then what is due.
+    fn goes_on(&mut self) {
+        loop {
+            let deadlines =
+                self.places.map(|process| (self.processes[process].deadline(), process));
+            let (deadline, late) = deadlines.into_iter().min().unwrap_or((SimTime::NEVER, 0));
+            let deadline = deadline.max(self.at);
+            let next = self.queue.next();
+            self.at = next.min(deadline);
+            if self.at > self.plan.end() {
+                break;
+            }
+            if next > deadline {
+                self.is_due(late);
+            } else if let Some(due) = self.queue.take() {
+                self.happens(due);
+            }
         }
-        if next > deadline {
-            self.happens(late, Input::Due);
-            return true;
+        for process in self.places {
+            self.runs = process;
+            self.processes[process].ledger.ends();
         }
-        match self.queue.take() {
-            Some(Due::Joins(who)) => self.joins(who),
-            Some(Due::Commands) => self.commands(),
-            Some(Due::HandsOver) => self.hand_over_some(),
-            Some(Due::Resigns) => self.resign_some(),
-            Some(Due::Stops) => self.stop_all(),
-            Some(Due::Input(process, input)) => self.happens(process, input),
-            Some(Due::Answer(process, call)) => self.answer_arrives(process, call),
-            Some(Due::Hint(of)) => {
-                for process in 0..PROCESSES {
-                    if self.processes[process].subscribed.contains(&of) {
-                        self.happens(process, Input::Hint(of));
+    }
+
+    fn happens(&mut self, due: Due) {
+        match due {
+            Due::Joins(place, of) => self.joins(self.places[place], of),
+            Due::Commands => self.commands(),
+            Due::HandsOver => self.hand_over_some(),
+            Due::Resigns => self.resign_some(),
+            Due::Calms => self.calms(),
+            Due::Stops => self.stop_all(),
+            Due::Fault(place, kind, until) => self.stops(place, kind, until),
+            Due::Starts(place) => self.starts(place),
+            Due::Input(process, input) => self.reaches(process, input),
+            Due::Arrives(flight) => self.arrives(*flight),
+            Due::Answer(process, call, results) => self.answer_arrives(process, call, results),
+            Due::Hint(of) => {
+                for process in self.places {
+                    let is_wanted = self.processes[process].ledger.is_subscribed(of);
+                    if is_wanted && !self.has(process, FaultKind::Unhinted) {
+                        self.reaches(process, Input::Hint(of));
                     }
                 }
             }
-            None => {}
         }
-        true
     }
 
-    pub(super) fn joins(&mut self, who: Who) {
+    /// True if the process has that fault now.
+    pub(super) fn has(&self, process: usize, kind: FaultKind) -> bool {
+        self.plan.faults_at(place(process), self.at).any(|fault| fault == kind)
+    }
+
+    /// A process stops for a while.
+    fn stops(&mut self, place: usize, kind: FaultKind, until: SimTime) {
+        let number = self.places[place];
+        let process = &mut self.processes[number];
+        if kind == FaultKind::Crashed {
+            process.is_gone = true;
+            let all: Vec<Who> =
+                std::mem::take(&mut process.candidates).into_values().flatten().collect();
+            for who in all {
+                self.leads.remove(&who);
+                self.journal.add(self.at, who, Event::Crashed { who });
+            }
+            return self.queue.put(until, Due::Starts(place));
+        }
+        process.stops(kind, self.at, until);
+        if let FaultKind::Suspended { .. } = kind {
+            let is_late = self.plan.shell == Shell::ResumesLate;
+            let at = if is_late { until + NANOSECOND } else { until };
+            self.queue.put(at, Due::Input(number, Input::Resumed));
+        }
+    }
+
+    /// A new process, all candidates of which join at once.
+    fn starts(&mut self, place: usize) {
+        self.places[place] += PLACES;
+        let number = self.places[place];
+        self.processes[number].is_gone = false;
+        for of in self.plan.of_place(place) {
+            self.joins(number, of);
+        }
+    }
+
+    pub(super) fn joins(&mut self, process: usize, of: u32) {
+        if self.processes[process].is_gone {
+            return;
+        }
+        let (who, join) = self.processes[process].joins(self.plan, of);
         self.journal.add(self.at, who, Event::Started { who });
         self.journal.add(self.at, who, Event::CampaignAsked { who });
-        let join = self.processes[process(who)].join(self.plan, who);
-        self.happens(process(who), join);
+        self.reaches(process, join);
     }
 
-    /// The leaders of elections with two candidates.
-    fn leaders(&self) -> Vec<Who> {
-        let leader = |of: u32| {
-            let leads =
-                |process: &usize| self.processes[*process].leads(of.into(), self.at).is_some();
-            (0..PROCESSES).find(leads).map(|process| candidate(process, of))
-        };
-        self.plan.contested().filter_map(leader).collect()
-    }
-
-    fn resign_some(&mut self) {
-        let pause = self.plan.config().renew_interval();
-        for who in self.leaders().into_iter().take(self.plan.resignations as usize) {
-            let asked = Event::ResignAsked { who, hold_off: Some(nanos(pause)) };
-            self.journal.add(self.at, who, asked);
-            self.happens(process(who), Input::Command(id(who), Command::Resign(pause)));
+    /// An event reaches a process: it is handed to the driver, once the process runs.
+    pub(super) fn reaches(&mut self, process: usize, input: Input<u32>) {
+        let one = &self.processes[process];
+        let takes_at = one.takes_at(self.at);
+        if takes_at > self.at {
+            self.queue.put(takes_at, Due::Input(process, input));
+        } else if !one.is_gone {
+            let now = one.reads(self.at, self.plan.shell);
+            self.hands_in(process, now, input);
         }
     }
 
-    /// Leaders of other such elections hand over to the candidate of the other process.
-    fn hand_over_some(&mut self) {
-        for who in self.leaders().into_iter().rev().take(self.plan.handovers as usize) {
-            let leader = &mut self.processes[process(who)];
-            if let Some(asks) = leader.hands_over(self.plan, id(who), self.at) {
-                self.happens(process(who), asks);
-            }
+    fn is_due(&mut self, process: usize) {
+        let now = self.processes[process].reading(self.at);
+        self.hands_in(process, now, Input::Due);
+        let Process { driver, ledger, .. } = &mut self.processes[process];
+        if self.plan.is_faulty() && driver.deadline().is_none_or(|at| at > now) {
+            ledger.rests(now, driver);
         }
     }
 
     /// Hands an event to the driver of a process, and carries its actions out.
-    pub(super) fn happens(&mut self, process: usize, input: Input<u32>) {
+    fn hands_in(&mut self, process: usize, now: Instant, input: Input<u32>) {
         self.runs = process;
-        self.processes[process].driver.handle(reading(self.at), input);
-        while let Some(action) = self.processes[process].driver.poll() {
+        let Process { driver, ledger, .. } = &mut self.processes[process];
+        ledger.takes(&input);
+        driver.handle(now, input);
+        let actions: Vec<Action<u32>> = std::iter::from_fn(|| driver.poll()).collect();
+        ledger.sees(now, &actions);
+        for action in actions {
             self.carries_out(process, action);
         }
     }
 
     fn carries_out(&mut self, process: usize, action: Action<u32>) {
         match action {
-            Action::Call(call, requests) => {
-                let each = requests.iter().map(|one| (key(one.election), one.request));
-                let of = requests.iter().map(|one| of_id(process, one.election));
-                self.calls(process, call, None, of.collect(), &each.collect::<Vec<_>>());
-            }
-            Action::Ask(call, question) => {
-                if let Some(request) = self.processes[process].request_of(question) {
-                    self.calls(process, call, Some(question), Vec::new(), &[request]);
-                }
-            }
+            Action::Call(call, requests) => self.calls(process, call, &requests),
+            Action::Ask(call, question) => self.asks(process, call, question),
+            Action::Describe { call, election, .. } => self.describes(process, call, election),
             Action::Cancel(call) => self.is_cancelled(process, call),
             Action::Drain(election) => {
-                self.queue.put(self.at, Due::Input(process, Input::Drained(election)));
+                let at = self.at + self.plan.work_ends_after(self.calls);
+                self.queue.put(at, Due::Input(process, Input::Drained(election)));
             }
             // It is silent.
             Action::LookAtWork(of) => {
-                if let Some(token) = self.processes[process].leads(of, self.at) {
-                    let (due, hold_off) = (Some(reading(self.at)), Duration::ZERO);
-                    let silent = Command::WorkDue { token, due, hold_off };
+                if let Some(token) = self.processes[process].leads(of_id(process, of), self.at) {
+                    let due = Some(self.processes[process].reading(self.at));
+                    let silent = Command::WorkDue { token, due, hold_off: Duration::ZERO };
                     self.queue.put(self.at, Due::Input(process, Input::Command(of, silent)));
                 }
             }
             Action::Subscribe(key) => {
-                self.processes[process].subscribed.insert(key);
                 self.queue.put(self.at, Due::Input(process, Input::Hint(key)));
-            }
-            Action::Unsubscribe(key) => {
-                self.processes[process].subscribed.remove(&key);
             }
             Action::Publish(election, News::Event(event)) => {
                 self.reports(of_id(process, election), event);
@@ -213,76 +274,9 @@ impl Run<'_> {
         }
     }
 
-    fn calls(
-        &mut self,
-        process: usize,
-        call: CallId,
-        question: Option<QuestionId>,
-        of: Vec<Who>,
-        requests: &[(u32, Request)],
-    ) {
-        self.calls += 1;
-        let number = self.calls;
-        for (who, (_, request)) in of.iter().zip(requests) {
-            if let Some((_, request)) = asked(*request) {
-                self.journal.add(self.at, *who, Event::Sent { who: *who, id: number, request });
-            }
-        }
-        let is_stuck = |(of, _): &(u32, Request)| self.plan.is_stuck(*of as usize);
-        let mut replies = Vec::new();
-        if self.at < self.plan.sticks_at() || !requests.iter().any(is_stuck) {
-            let answer = self.server.answer(self.plan, self.at, requests);
-            for (of, step) in answer.steps {
-                self.journal.will_step(answer.done, of, step);
-            }
-            for ((of, _), reply) in requests.iter().zip(&answer.replies) {
-                if *reply == Reply::Released {
-                    self.queue.put(answer.at, Due::Hint(*of));
-                }
-            }
-            self.queue.put(answer.at, Due::Answer(process, call));
-            replies = answer.replies;
-        }
-        self.processes[process].calls.insert(call, Call { number, of, question, replies });
-    }
-
-    fn answer_arrives(&mut self, process: usize, call: CallId) {
-        // Unless nobody waits for it any more.
-        let Some(Call { number, of, question, replies }) =
-            self.processes[process].calls.remove(&call)
-        else {
-            return;
-        };
-        for (who, reply) in of.into_iter().zip(&replies) {
-            let answer = Some(answered(*reply));
-            self.journal.add(self.at, who, Event::Answered { who, id: number, answer });
-        }
-        let is_noted = replies == [Reply::Noted];
-        let results = replies.into_iter().map(Outcome::Answered).collect();
-        self.happens(process, Input::Called(call, results));
-        let wished = question.and_then(|id| self.processes[process].wishes.remove(&id));
-        if let Some(wished) = wished.filter(|_| is_noted) {
-            self.happens(process, Input::Command(wished.election, Command::RenewNow));
-        }
-    }
-
-    fn is_cancelled(&mut self, process: usize, call: CallId) {
-        let Some(Call { number, of, question, .. }) = self.processes[process].calls.remove(&call)
-        else {
-            return;
-        };
-        for who in of {
-            self.journal.add(self.at, who, Event::Answered { who, id: number, answer: None });
-        }
-        if let Some(question) = question
-            && let Some(asks) = self.processes[process].wishes_again(self.plan, question, self.at)
-        {
-            self.queue.put(self.at, Due::Input(process, asks));
-        }
-    }
-
     fn reports(&mut self, who: Who, event: Reported) {
         self.probe(key(id(who)));
+        let true_time = |reading| self.processes[process(who)].true_time(reading);
         let event = match event {
             Reported::Elected(claim) => {
                 let (token, claim_ends) = (claim.token().get(), true_time(claim.valid_until()));
@@ -304,21 +298,23 @@ impl Run<'_> {
 
     /// Asks every candidate of the election whether it leads, and notes each change.
     pub(super) fn probe(&mut self, of: u32) {
-        for process in 0..PROCESSES {
-            let who = self.commanded.present(candidate(process, of));
-            let token = self.processes[process].leads(id(who), self.at).map(Token::get);
-            let before = match token {
-                Some(token) => self.leads.insert(who, token),
-                None => self.leads.remove(&who),
-            };
-            if before == token {
-                continue;
-            }
-            if before.is_some() {
-                self.journal.add(self.at, who, Event::LeadsNoMore { who });
-            }
-            if let Some(token) = token {
-                self.journal.add(self.at, who, Event::Leads { who, token });
+        for process in self.places {
+            let all = self.processes[process].candidates.get(&of).into_iter().flatten();
+            for who in all.copied() {
+                let token = self.processes[process].leads(who, self.at).map(Token::get);
+                let before = match token {
+                    Some(token) => self.leads.insert(who, token),
+                    None => self.leads.remove(&who),
+                };
+                if before == token {
+                    continue;
+                }
+                if before.is_some() {
+                    self.journal.add(self.at, who, Event::LeadsNoMore { who });
+                }
+                if let Some(token) = token {
+                    self.journal.add(self.at, who, Event::Leads { who, token });
+                }
             }
         }
     }

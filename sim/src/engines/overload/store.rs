@@ -1,9 +1,8 @@
 //! A store with one server of bounded rate, behind a fixed round trip.
 //!
-//! The server carries out one call after the other, in the order in which they were sent. All
-//! processes are equally far away, so that this is the order in which calls arrive as well; and the
-//! server's rate is known in advance. So a call's end is computed when it is sent, and its effect
-//! on the records, which no other call can see before, is made at once.
+//! The server carries out one call after the other, in the order in which they arrive, and its rate
+//! is known in advance. So a call's end is computed when it arrives, and its effect on the records,
+//! which no other call can see before, is made at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,15 +47,14 @@ pub(super) struct Answered {
 }
 
 impl Server {
-    /// Carries out a call that is sent now.
+    /// Carries out a call that arrives now.
     pub(super) fn answer(
         &mut self,
         plan: &Plan,
         now: SimTime,
         requests: &[(u32, Request)],
     ) -> Answered {
-        let half = plan.round_trip / 2;
-        let begin = self.free_at.max(now + half);
+        let begin = self.free_at.max(now);
         // The requests of a call are of one kind.
         let asking = requests.first().and_then(|(_, request)| asked(*request));
         let asking = asking.map_or(RequestKind::Acquire, |(_, asked)| asked.kind());
@@ -76,7 +74,7 @@ impl Server {
             }
             replies.push(reply);
         }
-        Answered { done, at: done + half, replies, steps }
+        Answered { done, at: done + plan.round_trip / 2, replies, steps }
     }
 }
 

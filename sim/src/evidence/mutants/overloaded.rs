@@ -11,6 +11,9 @@ use crate::engines::overload::{Plan, run};
 /// So many that a renewal takes the slow store 40 ms.
 const ELECTIONS: u32 = 400;
 
+/// So many runs with faults for each one at a slow store.
+const FAULTY: u64 = 16;
+
 /// Runs seeds from 1 on until those properties have failed, or any if none is named, and writes the
 /// first failure of each at once. A property that compared nothing has not failed.
 ///
@@ -19,7 +22,10 @@ const ELECTIONS: u32 = 400;
 pub fn hunt(mut out: impl Write, seeds: u64, until: &[String]) -> io::Result<()> {
     let (mut seen, began) = (BTreeSet::new(), Instant::now());
     for seed in 1..=seeds {
-        for violation in run(&Plan::drawn(seed, ELECTIONS)).violations {
+        // The runs with faults are the quick ones.
+        let faulty = (0..FAULTY).map(|number| Plan::faulty((seed - 1) * FAULTY + number + 1));
+        let plans = std::iter::once(Plan::drawn(seed, ELECTIONS)).chain(faulty);
+        for violation in plans.flat_map(|plan| run(&plan).violations) {
             let what_failed = Seen::Property(violation.property.to_string());
             let what = violation.finding.to_string();
             if seen.insert(what_failed.clone()) {

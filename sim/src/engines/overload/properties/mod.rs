@@ -13,7 +13,7 @@ mod stopped_within;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Outcome;
 use super::journal::{Noted, digest, process};
@@ -30,33 +30,55 @@ const OF_AN_ELECTION: [PropertyName; 3] = [
     PropertyName::ONE_STEP_DOWN_PER_ELECTION,
 ];
 
+/// The same of a run with faults.
+const OF_A_FAULTY_ELECTION: [PropertyName; 8] = [
+    PropertyName::SINGLE_LEADER,
+    PropertyName::TOKEN_MONOTONIC,
+    PropertyName::LEADS_IN_ORDER,
+    PropertyName::OWN_LEASE_ONLY,
+    PropertyName::LINEARIZABLE,
+    PropertyName::ONE_STEP_DOWN_PER_ELECTION,
+    PropertyName::NO_RESURRECTION,
+    PropertyName::LEADER_WITHIN,
+];
+
+fn of_an_election(plan: &Plan) -> &'static [PropertyName] {
+    if plan.is_faulty() { &OF_A_FAULTY_ELECTION } else { &OF_AN_ELECTION }
+}
+
 /// So many calls keep any store busy, and a process may always have as many in flight: the driver's
 /// `LEAST`.
 const LEAST: u64 = 8;
 
-/// The names of all properties.
-pub fn names() -> impl Iterator<Item = PropertyName> {
-    let of_every_run = std::iter::once(PropertyName::DRIVER_RUNS_ON).chain(OF_AN_ELECTION);
-    PropertyName::OF_OVERLOAD.into_iter().chain(of_every_run)
+/// The names of all properties that judge the runs of a plan.
+pub fn names(plan: &Plan) -> impl Iterator<Item = PropertyName> + use<> {
+    let of_all = of_all_elections(plan).into_iter().map(|property| property.about().name);
+    of_all.chain(of_an_election(plan).iter().copied())
 }
 
 fn of_all_elections(plan: &Plan) -> Vec<Box<dyn Property>> {
-    vec![
-        Box::new(no_lead_lost::NoLeadLost::new(plan)),
-        Box::new(renewals_before_acquires::RenewalsBeforeAcquires::new(plan)),
-        Box::new(fair_within_a_class::FairWithinAClass::new(plan)),
-        Box::new(spread::Spread::new(plan)),
-        Box::new(bounded_window::BoundedWindow::new(plan)),
-        Box::new(stopped_within::StoppedWithin::new(plan)),
-        Box::new(DriverRunsOn),
-    ]
+    let mut all: Vec<Box<dyn Property>> =
+        vec![Box::new(stopped_within::StoppedWithin::new(plan)), Box::new(DriverRunsOn)];
+    if !plan.is_faulty() {
+        all.push(Box::new(no_lead_lost::NoLeadLost::new(plan)));
+        all.push(Box::new(renewals_before_acquires::RenewalsBeforeAcquires::new(plan)));
+        all.push(Box::new(fair_within_a_class::FairWithinAClass::new(plan)));
+        all.push(Box::new(spread::Spread::new(plan)));
+        all.push(Box::new(bounded_window::BoundedWindow::new(plan)));
+    }
+    all
 }
 
 /// Judges a run by all properties.
 pub(super) fn judge(plan: &Plan, entries: &[Noted]) -> Outcome {
     let mut all = Judge::of(of_all_elections(plan), NANOSECOND).continuing();
-    let terms = Terms { tick: NANOSECOND, ..Terms::default() };
-    let of_one = || Judge::new(&terms, &[], Some(&OF_AN_ELECTION)).continuing();
+    let terms = Terms {
+        tick: NANOSECOND,
+        progress_bound: plan.progress_bound(),
+        no_clock_too_fast: true,
+        ..Terms::default()
+    };
+    let of_one = || Judge::new(&terms, &[], Some(of_an_election(plan))).continuing();
     let mut each: BTreeMap<usize, (Judge, State)> = BTreeMap::new();
     for Noted { election, at, event } in entries {
         let (judge, state) = each.entry(*election).or_insert_with(|| (of_one(), State::default()));
@@ -65,7 +87,7 @@ pub(super) fn judge(plan: &Plan, entries: &[Noted]) -> Outcome {
         state.observe(*at, event);
     }
     all.finish(plan.end(), &State::default());
-    let mut compared: Vec<(PropertyName, u64)> = names().map(|name| (name, 0)).collect();
+    let mut compared: Vec<(PropertyName, u64)> = names(plan).map(|name| (name, 0)).collect();
     let mut count = |judge: &Judge| {
         for (name, times) in judge.judged() {
             compared.iter_mut().filter(|(of, _)| *of == name).for_each(|(_, sum)| *sum += times);
@@ -88,13 +110,23 @@ pub(super) fn judge(plan: &Plan, entries: &[Noted]) -> Outcome {
         hash: digest(entries),
         events: entries.len(),
         handed_over: handed_over(entries),
-        leaders: most(entries.iter().map(|noted| match noted.event {
-            Event::Elected { .. } => 1,
-            Event::SteppedDown { .. } => -1,
-            _ => 0,
-        })),
+        leaders: most_leaders(entries),
         in_flight: in_flight(entries),
     }
+}
+
+/// The most leaders at one time.
+fn most_leaders(entries: &[Noted]) -> usize {
+    let mut leads = BTreeSet::new();
+    let counts = entries.iter().map(|noted| {
+        match noted.event {
+            Event::Elected { who, .. } => drop(leads.insert(who)),
+            Event::SteppedDown { who, .. } | Event::Crashed { who } => drop(leads.remove(&who)),
+            _ => {}
+        }
+        leads.len()
+    });
+    counts.max().unwrap_or(0)
 }
 
 /// The most calls of the first process in flight at one time.

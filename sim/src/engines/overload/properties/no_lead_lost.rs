@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
-use super::super::process::PROCESSES;
+use super::super::process::PLACES;
 use super::LEAST;
 use crate::judge::State;
 use crate::judge::finding::Finding;
@@ -72,7 +72,7 @@ impl NoLeadLost {
     /// Counts the leads that were held through a phase in which the store was too slow.
     fn end_phases(&mut self, at: SimTime, tally: &mut Tally) {
         while let Some(phase) = self.plan.phases.get(self.phase).filter(|phase| phase.until <= at) {
-            let overloads = !matches!(phase.kind, Kind::Healthy | Kind::Stops);
+            let overloads = !matches!(phase.kind, Kind::Healthy | Kind::Faulty | Kind::Stops);
             for (who, token) in &self.at_its_beginning {
                 tally.count(overloads && self.leads.get(who) == Some(token));
             }
@@ -104,5 +104,5 @@ fn given_up_in_pauses(plan: &Plan, from: SimTime, until: SimTime) -> u64 {
     let paused = paused.map(|phase| phase.until.min(until).since(phase.from.max(from)));
     let timeout = plan.config().request_timeout().as_nanos();
     let timeouts: u128 = paused.map(|lasts| lasts.as_nanos().div_ceil(timeout)).sum();
-    u64::try_from(timeouts).unwrap_or(u64::MAX) * PROCESSES as u64 * LEAST
+    u64::try_from(timeouts).unwrap_or(u64::MAX) * PLACES as u64 * LEAST
 }

@@ -1,13 +1,14 @@
 //! A candidate that stops ends in time, at whatever moment and beside whatever other command, also
 //! while the store does not answer.
 //!
-//! **Theorem.** A stop takes no longer than `Config::explain` says of the longest stop: no work has
-//! to end here, and no process is late.
+//! **Theorem.** A stop takes no longer than `Config::explain` says of the longest stop, and the time
+//! in which the process does nothing.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use super::super::journal::process;
 use super::super::plan::Plan;
+use super::super::process::place;
 use crate::judge::State;
 use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
@@ -15,13 +16,13 @@ use crate::plan::SimTime;
 use crate::trace::{Event, Who};
 
 pub(super) struct StoppedWithin {
-    longest: Duration,
+    plan: Plan,
     due: BTreeMap<Who, SimTime>,
 }
 
 impl StoppedWithin {
     pub(super) fn new(plan: &Plan) -> Self {
-        Self { longest: plan.config().explain().longest_stop, due: BTreeMap::new() }
+        Self { plan: plan.clone(), due: BTreeMap::new() }
     }
 }
 
@@ -40,7 +41,10 @@ impl Property for StoppedWithin {
     fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::ResignAsked { who, hold_off: None } => {
-                self.due.insert(who, at + self.longest);
+                self.due.insert(who, self.plan.stopped_by(place(process(who)), at));
+            }
+            Event::Crashed { who } => {
+                self.due.remove(&who);
             }
             Event::Withdrawn { who, .. } => tally.count(self.due.remove(&who).is_some()),
             _ => {}
