@@ -90,7 +90,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "suspend-told-to-one-election",
         about: "only one election of a driver learns that the machine was suspended",
-        shows: Shows::Turmoil("suspend,crash,partition"),
+        shows: Shows::Overload,
         caught_by: &["single-leader"],
     },
     Mutant {

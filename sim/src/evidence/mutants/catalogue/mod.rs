@@ -6,6 +6,7 @@ mod config;
 mod contract;
 mod driver;
 mod ending;
+mod many;
 mod on_servers;
 mod overload;
 mod scripts;
@@ -16,12 +17,13 @@ pub(super) use on_servers::on_servers;
 use super::Mutant;
 
 /// All mutants, in parts.
-pub static ALL: [&[Mutant]; 8] = [
+pub static ALL: [&[Mutant]; 9] = [
     candidate::MUTANTS,
     ending::MUTANTS,
     config::MUTANTS,
     contract::MUTANTS,
     driver::MUTANTS,
+    many::MUTANTS,
     on_servers::MUTANTS,
     overload::MUTANTS,
     scripts::MUTANTS,
