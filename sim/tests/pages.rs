@@ -99,6 +99,9 @@ const LIST: &[(&str, Known)] = &[
         "tenure-sim overload --seeds 100 --elections 1000",
         Shorter("100 --elections 1000", "1 --elections 300"),
     ),
+    ("tenure-sim overload --faulty --seeds 2000", Shorter("2000", "10")),
+    ("tenure-sim orders", Shorter("orders", "orders --steps 4")),
+    ("tenure-sim orders --steps 18 --commands 2", Shorter("18", "4")),
     (
         "tenure-sim replay --beyond --plan out/drift-breaks.json",
         Shorter("out/drift-breaks", "plan"),

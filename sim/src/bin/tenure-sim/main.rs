@@ -19,6 +19,7 @@ mod man;
 mod margin;
 mod merge;
 mod mutants;
+mod orders;
 mod output;
 mod overload;
 // All commands and engines of the pages are in such a build.
@@ -90,6 +91,8 @@ enum Command {
     /// Exits with 0 if all properties held, 1 if one did not, 2 if the search was cut short by
     /// `--states` or a condition was never met.
     Exhaust(exhaust::ExhaustArguments),
+    /// Search every order of events of a driver with two elections, for some steps
+    Orders(orders::OrdersArguments),
     /// Run hundreds of elections of one process at a store that is too slow for them
     ///
     /// Exits with 0 if all properties held, 1 if one did not, 2 if one compared nothing.
@@ -144,6 +147,7 @@ fn dispatch() -> Result<u8, CliError> {
         Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
+        Command::Orders(arguments) => orders::orders(&arguments),
         Command::Overload(arguments) => overload::overload(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
         Command::Effects(arguments) => effects::effects(&arguments),
