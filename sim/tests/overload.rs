@@ -40,8 +40,8 @@ fn a_plan_has_one_trace() {
     assert_ne!(hash(6), first);
 }
 
-/// Of a driver whose process and store have faults, nothing is lost, told twice, or cancelled and
-/// wanted; and of each election one candidate leads at most.
+/// With faults of process and store, a driver loses nothing, tells nothing twice, cancels nothing
+/// that is wanted; and of each election one candidate leads at most.
 #[test]
 fn faults_break_nothing() {
     let mut compared = BTreeMap::new();

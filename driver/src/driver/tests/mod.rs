@@ -27,10 +27,29 @@ fn is_met_once(in_call: usize) {
         let waiting = Some(Waiting { pending, slack: Slack::default() });
         desk.driver.world.admission.set(id, &mut None, waiting, Lane::Usual);
     }
-    desk.handle(Event::HandlesGone);
+    desk.handle(Event::Resumed);
     desk.rest();
-    assert_eq!(desk.actions, [Action::Stopped]);
+    assert_eq!(desk.actions, []);
     assert_eq!(desk.driver.world.admission.len(), 0);
+}
+
+/// A description is under way, for which nobody waits.
+#[test]
+fn nothing_is_due_after_the_end() {
+    let mut desk = Desk::with(1, 1);
+    desk.grant_all();
+    desk.command(Command::Describe(1));
+    desk.rest();
+    assert!(desk.actions.iter().any(|action| matches!(action, Action::Describe { .. })));
+    desk.command(Command::Stop);
+    desk.handle(Event::HandlesGone);
+    desk.handle(Event::Drained(0));
+    desk.rest();
+    for (call, _) in desk.calls() {
+        desk.answer(call, vec![Outcome::Answered(Reply::Released)]);
+    }
+    assert_eq!(desk.actions.last(), Some(&Action::Stopped));
+    assert_eq!(desk.driver.deadline(), None);
 }
 
 #[test]

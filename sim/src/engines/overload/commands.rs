@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(9);
 /// The most commands of a burst.
 const BURST: u64 = 4;
-/// Who looks at an election.
+/// The number of an observer.
 const OBSERVER: u64 = 1;
 
 /// The commands so far.

@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct Fault {
     /// The first or the second process.
     pub process: usize,
-    /// What is wrong.
+    /// Its kind.
     pub kind: FaultKind,
     /// Its beginning.
     pub from: SimTime,
@@ -21,7 +21,7 @@ pub struct Fault {
     pub until: SimTime,
 }
 
-/// What is wrong with a process, or with its way to the store.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -171,10 +171,11 @@ impl Plan {
         calm + self.config().drain_bound() + LONGEST
     }
 
-    /// The longest time that a stop takes, by the slowest clock.
+    /// The longest time that a stop takes, by the slowest clock. Without faults, no clock drifts.
     pub fn longest_stop(&self) -> Duration {
         let longest = self.config().explain().longest_stop;
-        longest + longest * self.config().drift_ppm() / 1_000_000 + Duration::from_nanos(1)
+        let drift = if self.is_faulty() { self.config().drift_ppm() } else { 0 };
+        longest + longest * drift / (1_000_000 - drift)
     }
 
     /// The time by which a stop that was asked for at that time is over.

@@ -1,5 +1,5 @@
-//! What a driver owes its shell, checked with each action: nothing is lost, nothing is told twice,
-//! and nothing is cancelled that is still wanted. A driver that fails a check panics.
+//! The debts of a driver to its shell, checked with each action: nothing is lost, nothing is told
+//! twice, and nothing is cancelled that is still wanted. A driver that fails a check panics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,7 +128,9 @@ impl Ledger {
         match *action {
             Action::Call(call, ref requests) => {
                 self.check_size(requests);
-                requests.iter().for_each(|one| self.check_release(now, one));
+                for one in requests {
+                    self.check_release(now, one);
+                }
                 let wanted = requests.iter().map(|one| (one.election, one.id)).collect();
                 self.begins(call, Carries::Requests(wanted));
             }

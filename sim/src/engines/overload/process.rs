@@ -202,7 +202,7 @@ impl Process {
     }
 }
 
-/// That of a process and of the one that takes its place after a crash.
+/// The name of a process's candidates, and of those of the one that takes its place after a crash.
 fn name(place: usize) -> NameId {
     NameId::from_bits(place as u128 + 1)
 }

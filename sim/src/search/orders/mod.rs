@@ -34,7 +34,7 @@ pub struct Report {
     pub led: u64,
     /// The number of states with a call of two requests under way.
     pub shared: u64,
-    /// What failed first, and the steps that led there.
+    /// The first failure, and the steps that led there.
     pub failed: Option<(String, Vec<String>)>,
 }
 

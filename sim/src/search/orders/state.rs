@@ -34,7 +34,7 @@ impl Default for Bounds {
     }
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The driver does what is due, once its deadline has come.
