@@ -25,6 +25,7 @@ mod preload;
 mod process;
 mod proxy;
 mod redis;
+mod session;
 mod worker;
 
 pub use certificates::{Authority, Certificate};
@@ -39,7 +40,8 @@ pub use mariadb::MariadbServer;
 pub use names::SilentNames;
 pub use pauses::undisturbed;
 pub use pgbouncer::PgBouncer;
-pub use postgres::{PostgresServer, PostgresSession};
+pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer, Reply};
+pub use session::SqlSession;
 pub use worker::Worker;

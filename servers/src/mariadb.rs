@@ -1,7 +1,7 @@
 //! A real MariaDB server of a test's own.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -9,9 +9,10 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 
 use crate::ServerError;
-use crate::child::find;
+use crate::child::{self, find};
 use crate::error::doing;
 use crate::process::{Process, Program, process_methods};
+use crate::session::SqlSession;
 
 const PROGRAM: Program = Program { name: "mariadbd", install: "apt-get install mariadb-server" };
 /// Debian keeps it in a folder that is not on every user's path.
@@ -19,6 +20,7 @@ const FOLDER: &str = "/usr/sbin";
 /// It starts slowly on a loaded machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(60);
 /// The database of tests.
 const DATABASE: &str = "app";
 /// Small, since each server is started with a copy of them.
@@ -67,10 +69,11 @@ impl MariadbServer {
     }
 
     /// Starts another server that follows this one, which must have been started with `--log-bin`
-    /// and `--server-id`, until it is [promoted](Self::promote). It accepts no writes of clients.
+    /// and `--server-id`, until it is [promoted](Self::promote). It has what this one has by now, and
+    /// accepts no writes of clients.
     ///
     /// # Errors
-    /// If it does not start, or can't follow.
+    /// If it does not start, or does not follow within a minute.
     pub fn replica(&self, args: &[&str]) -> Result<Self, ServerError> {
         let args: Vec<_> = [&["--read-only=1"], args].concat();
         let replica = Self::start_with(&args)?;
@@ -81,6 +84,13 @@ impl MariadbServer {
              '{first}', MASTER_LOG_POS = 4, MASTER_CONNECT_RETRY = 1; START SLAVE",
             self.port
         ))?;
+        let has = self.sql("SELECT @@gtid_binlog_pos")?;
+        let within = FOLLOWS_WITHIN.as_secs();
+        let follows = replica.sql(&format!("SELECT MASTER_GTID_WAIT('{has}', {within})"))?;
+        if follows != "0" {
+            let detail = format!("it has not received {has} within {FOLLOWS_WITHIN:?}");
+            return Err(ServerError::Protocol { port: replica.port, detail });
+        }
         Ok(replica)
     }
 
@@ -137,6 +147,18 @@ impl MariadbServer {
         self.output(client, sql)
     }
 
+    /// Opens a session of the superuser, in the database `app`.
+    ///
+    /// # Errors
+    /// If the client can't be started. A server that can't be reached is an error of the first
+    /// [`sql`](SqlSession::sql).
+    pub fn session(&self) -> Result<SqlSession, ServerError> {
+        let mut client = self.client("mariadb");
+        client.args(["--skip-column-names", "--batch", "--unbuffered", "--skip-reconnect"]);
+        client.arg(DATABASE);
+        SqlSession::open(client)
+    }
+
     /// The tables of the database `app` as statements that create them again, rows included.
     ///
     /// # Errors
@@ -155,8 +177,21 @@ impl MariadbServer {
         self.process.log()
     }
 
+    /// The errors of statements, a line for each, of a server that was started with
+    /// `--plugin-load-add=sql_errlog`.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub fn errors(&self) -> Result<String, ServerError> {
+        match fs::read(self.data().join("sql_errors.log")) {
+            Ok(errors) => Ok(String::from_utf8_lossy(&errors).into_owned()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(doing("reading the errors of a MariaDB server")(error)),
+        }
+    }
+
     fn client(&self, program: &str) -> Command {
-        let mut client = Command::new(program);
+        let mut client = child::command(Path::new(program), None);
         client.args(["--no-defaults", "--user=root", "--host=127.0.0.1"]);
         client.arg(format!("--port={}", self.port));
         client

@@ -1,6 +1,5 @@
 //! A real PostgreSQL server of a test's own.
 
-mod session;
 mod sessions;
 mod template;
 
@@ -19,7 +18,7 @@ use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
 use crate::preload;
 use crate::process::{Process, Program};
-pub use session::PostgresSession;
+use crate::session::SqlSession;
 
 const PROGRAM: Program = Program { name: "postgres", install: "apt-get install postgresql" };
 /// Debian keeps the programs of each version in a folder of its own, which is on nobody's path.
@@ -221,6 +220,18 @@ impl PostgresServer {
             .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
         let output = output("carrying out SQL", &mut psql)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    }
+
+    /// Opens a session, in the database `postgres`.
+    ///
+    /// # Errors
+    /// If psql can't be started. A server that can't be reached is an error of the first
+    /// [`sql`](SqlSession::sql).
+    pub fn session(&self) -> Result<SqlSession, ServerError> {
+        let mut psql = crate::child::command(&self.programs.join("psql"), None);
+        psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER]);
+        psql.args(["-d", "postgres", "-XAtq", "-v", "ON_ERROR_STOP=1"]);
+        SqlSession::open(psql)
     }
 
     /// Replaces the rules by which connections from this machine are let in (`pg_hba.conf`), such

@@ -43,3 +43,18 @@ fn a_replica_follows_and_can_be_promoted() {
     replica.sql("UPDATE t SET x = 9").unwrap();
     assert_eq!(primary.sql("SELECT x FROM t").unwrap(), "7");
 }
+
+#[test]
+fn a_session_holds_its_locks_until_dropped() {
+    let server = MariadbServer::start().unwrap();
+    server.sql("CREATE TABLE t AS SELECT 7 AS x").unwrap();
+    let mut session = server.session().unwrap();
+    session.sql("LOCK TABLES t WRITE").unwrap();
+    assert_eq!(session.sql("SELECT x FROM t").unwrap(), "7");
+    let reads = "SET lock_wait_timeout = 1; SELECT x FROM t";
+    server.sql(reads).unwrap_err();
+    session.sql("SELECT no_column").unwrap_err();
+    session.sql("SELECT 1").unwrap_err();
+    drop(session);
+    assert_eq!(server.sql("SELECT x FROM t").unwrap(), "7");
+}

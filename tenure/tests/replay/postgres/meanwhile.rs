@@ -6,7 +6,7 @@ use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::{Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Token};
 use tenure_core::{Acquire, Mark, RequestId};
-use tenure_servers::{PostgresServer, PostgresSession};
+use tenure_servers::{PostgresServer, SqlSession};
 
 const TTL: Duration = Duration::from_secs(5);
 const ANNA: HolderId = HolderId::from_bits(0xa);
@@ -60,7 +60,7 @@ impl Race {
     }
 }
 
-fn commit(session: &mut PostgresSession) {
+fn commit(session: &mut SqlSession) {
     session.sql("COMMIT").expect("committed");
 }
 

@@ -6,7 +6,7 @@ use tenure::store::Profile;
 use tenure::{HolderId, Token};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, Instant, NameId, RequestId, Reservation, Stamp, Wish};
-use tenure_servers::PostgresSession;
+use tenure_servers::SqlSession;
 
 use crate::replay::KEYS;
 use crate::replay::compare::Kept;
@@ -18,7 +18,7 @@ const PAST: &str = "SELECT coalesce(identity, ''), encode(stamp, 'hex'), watched
     FROM tenure.leases_past WHERE stamp IS NOT NULL";
 const IDENTITY: &str = "SELECT concat(tenure.leases_identity(), '/', tenure.leases_place())";
 
-pub(crate) fn read(session: &mut PostgresSession) -> Kept {
+pub(crate) fn read(session: &mut SqlSession) -> Kept {
     let mut rows = |sql: &str| {
         let rows = session.sql(&sql.replace('\n', " ")).expect("read");
         rows.lines().map(|row| row.split('|').map(str::to_owned).collect()).collect()

@@ -1,7 +1,7 @@
 //! A server, a store on it, and what else happens to the server.
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
-use tenure_servers::{PostgresServer, PostgresSession};
+use tenure_servers::{PostgresServer, SqlSession};
 
 use super::state;
 use crate::replay::compare::{Examines, Kept, Subject};
@@ -19,7 +19,7 @@ pub(crate) const VALUES: Values = Values {
 
 pub(crate) struct World {
     server: PostgresServer,
-    session: PostgresSession,
+    session: SqlSession,
     store: Postgres,
     trusts: bool,
 }

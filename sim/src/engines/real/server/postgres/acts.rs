@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_servers::{PgBouncer, PostgresServer, PostgresSession, Proxy, ServerError};
+use tenure_servers::{PgBouncer, PostgresServer, Proxy, ServerError, SqlSession};
 
 use crate::engines::real::login;
 use crate::engines::real::server::certificates::{Certificates, Shown};
@@ -45,7 +45,7 @@ pub(super) struct Acts {
 struct Lock {
     act: Act,
     /// Holds it until it is dropped.
-    _session: PostgresSession,
+    _session: SqlSession,
     /// The earlier number of waits for a lock that were given up.
     gave_up: usize,
 }
