@@ -136,6 +136,21 @@ fn acts_at_postgres_have_effects() {
     );
 }
 
+#[test]
+fn acts_at_mariadb_have_effects() {
+    have_effects_on(
+        "mariadb",
+        &serde_json::json!([
+            { "when": { "at_ms": 3_500 }, "what": { "operator": "disconnect-leader" } },
+            { "when": { "at_ms": 4_300 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
+            { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
+            { "when": { "at_ms": 10_000 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } },
+            loses_its_data(12_000)
+        ]),
+    );
+}
+
 /// Once for longer than a lease, and until after the server has crashed: the next server shows a
 /// valid one.
 fn a_certificate_expires_on(store: &str) {
@@ -152,6 +167,11 @@ fn a_certificate_expires_on(store: &str) {
 #[test]
 fn a_certificate_of_redis_expires() {
     a_certificate_expires_on("redis");
+}
+
+#[test]
+fn a_certificate_of_mariadb_expires() {
+    a_certificate_expires_on("mariadb");
 }
 
 #[test]
@@ -204,6 +224,11 @@ fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
 #[test]
 fn a_replica_of_postgres_is_promoted() {
     a_replica_is_promoted_on("postgres", &[no_descriptors(8_500)]);
+}
+
+#[test]
+fn a_replica_of_mariadb_is_promoted() {
+    a_replica_is_promoted_on("mariadb", &[no_descriptors(8_500)]);
 }
 
 #[test]

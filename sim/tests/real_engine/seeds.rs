@@ -69,6 +69,11 @@ fn promises_hold_on_postgres() {
 }
 
 #[test]
+fn promises_hold_on_mariadb() {
+    holds_on("mariadb", 2101);
+}
+
+#[test]
 fn promises_hold_on_etcd() {
     holds_on("etcd", 901);
 }

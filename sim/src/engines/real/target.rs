@@ -25,6 +25,8 @@ pub enum Target {
     RedisCluster,
     /// The lease table in PostgreSQL.
     Postgres,
+    /// The tables in MariaDB.
+    Mariadb,
     /// An etcd cluster of one member.
     Etcd,
     /// An etcd cluster of three members.
@@ -51,12 +53,13 @@ const NOT_SHOWN: &[PropertyName] = &[
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Redis,
         Self::Fred,
         Self::RedisSentinel,
         Self::RedisCluster,
         Self::Postgres,
+        Self::Mariadb,
         Self::Etcd,
         Self::EtcdCluster,
         Self::Kubernetes,
@@ -71,6 +74,7 @@ impl Target {
             Self::RedisSentinel => "redis-sentinel",
             Self::RedisCluster => "redis-cluster",
             Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
             Self::Etcd => "etcd",
             Self::EtcdCluster => "etcd-cluster",
             Self::Kubernetes => "kubernetes",
@@ -86,6 +90,7 @@ impl Target {
             Self::RedisSentinel => "real-redis-sentinel",
             Self::RedisCluster => "real-redis-cluster",
             Self::Postgres => "real-postgres",
+            Self::Mariadb => "real-mariadb",
             Self::Etcd => "real-etcd",
             Self::EtcdCluster => "real-etcd-cluster",
             Self::Kubernetes => "real-kubernetes",
@@ -104,13 +109,14 @@ impl Target {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
                 (1, Shows::Requests)
             }
-            Self::Postgres | Self::Kubernetes | Self::Sqlite => (1, Shows::Changes),
+            Self::Postgres | Self::Mariadb | Self::Kubernetes | Self::Sqlite => (1, Shows::Changes),
             Self::Etcd | Self::EtcdCluster => (1_000 + 2 * self.etcd_election_ms(), Shows::Tenures),
         };
         let has_network = !matches!(self, Self::Sqlite);
         let is_watched = matches!(self, Self::RedisSentinel | Self::RedisCluster);
-        let fails_over = is_watched || matches!(self, Self::Postgres);
-        // That of SQLite is that of all candidates.
+        let fails_over = is_watched || matches!(self, Self::Postgres | Self::Mariadb);
+        // That of SQLite is that of all candidates. MariaDB waits for locks and the like by a clock that can't be
+        // replaced with its wall clock, and would wait for years after a step.
         let sets_clock = matches!(self, Self::Redis | Self::Fred | Self::Postgres | Self::Sqlite);
         let acts: &[Act] = match self {
             Self::Redis => &[
@@ -152,6 +158,15 @@ impl Target {
                 Act::RotatePassword,
                 Act::ExpireCertificate,
             ],
+            // No pooler for it is in Debian.
+            Self::Mariadb => &[
+                Act::Disconnect,
+                Act::DisconnectLeader,
+                Act::LockRow,
+                Act::LockTable,
+                Act::RotatePassword,
+                Act::ExpireCertificate,
+            ],
             Self::Kubernetes => &[Act::FlushData, Act::RevokeRights],
             Self::Sqlite => &[Act::DeleteLog, Act::FillDisk],
             Self::Etcd => &[Act::ExpireCertificate],
@@ -180,6 +195,7 @@ impl Target {
             }
             Self::RedisCluster => "real processes and a real Redis cluster",
             Self::Postgres => "real processes and the lease table of a real PostgreSQL server",
+            Self::Mariadb => "real processes and the tables of a real MariaDB server",
             Self::Etcd => "real processes and a real etcd member",
             Self::EtcdCluster => "real processes and a real etcd cluster of three members",
             Self::Kubernetes => "real processes and Leases at a real Kubernetes API server",

@@ -20,6 +20,7 @@ use tenure::Elections;
 use tenure::runtime::Runtime;
 use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
+use tenure::store::mysql::{Mysql, MysqlConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
@@ -97,6 +98,14 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             None => config,
         })
     };
+    let mysql = || {
+        let config = MysqlConfig::new(HOST, first()?.by, login::USER, "app");
+        let config = config.credentials(credentials()).trust_empty_store(trusts);
+        Some(match tls.clone() {
+            Some(tls) => config.tls(tls),
+            None => config,
+        })
+    };
     let redis = |port| {
         let config = RedisConfig::new(HOST, port).credentials(credentials());
         let config = config.trust_empty_store(trusts);
@@ -118,9 +127,10 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             let config = RedisConfig::cluster(nodes).ok()?;
             AnyStore::new(Redis::with_runtime(config.trust_empty_store(trusts), runtime))
         }
-        // This one and the clients of etcd and Kubernetes have sockets of their own.
+        // This one and the clients of MariaDB, etcd and Kubernetes have sockets of their own.
         Target::Fred => AnyStore::new(Fred::new(redis(first()?.by))),
         Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
+        Target::Mariadb => AnyStore::new(Mysql::new(mysql()?)),
         Target::Etcd | Target::EtcdCluster => {
             let members = brief.store.routes().iter().map(|route| (HOST, route.by));
             let config = EtcdConfig::cluster(members).ok()?.trust_empty_store(trusts);

@@ -1,6 +1,5 @@
 //! The resource that leaders write to: a server or a file of its own, which no fault strikes. It is
-//! of the same kind as the store, where a fence for that kind is shipped, and Redis for leases in
-//! etcd.
+//! of the same kind as the store, where a fence for that kind is shipped, and Redis for the others.
 //!
 //! It stands for two: one refuses writes by the shipped fence, the other accepts all. A write that
 //! the fence accepts is at once one to both; a refused one is repeated without the fence. The
@@ -76,6 +75,7 @@ impl Kind {
             | Target::Fred
             | Target::RedisSentinel
             | Target::RedisCluster
+            | Target::Mariadb
             | Target::Etcd
             | Target::EtcdCluster
             | Target::Kubernetes => Self::Redis,

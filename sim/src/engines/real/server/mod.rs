@@ -8,6 +8,7 @@ mod certificates;
 mod clock;
 mod etcd;
 mod kubernetes;
+mod mariadb;
 mod orders;
 mod postgres;
 mod redis;
@@ -135,8 +136,8 @@ pub(super) struct StoreServer {
 }
 
 impl StoreServer {
-    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted,
-    /// and candidates encrypt their connections only if a certificate will expire.
+    /// Starts the servers, and their thread. PostgreSQL and MariaDB have a replica only if one will be
+    /// promoted, and candidates encrypt their connections only if a certificate will expire.
     pub(super) async fn start(
         target: Target,
         plan: &Plan,
@@ -302,6 +303,11 @@ fn start(
             let postgres = postgres::Observed::start(fails_over, clock, certificates)?;
             let parts = Parts::Servers(vec![postgres.port()]);
             Ok((Box::new(postgres), parts))
+        }
+        Target::Mariadb => {
+            let mariadb = mariadb::Observed::start(plan.has(FaultKind::Failover), certificates)?;
+            let parts = Parts::Servers(vec![mariadb.port()]);
+            Ok((Box::new(mariadb), parts))
         }
         Target::Etcd | Target::EtcdCluster => {
             let etcd = etcd::Observed::start(target, certificates)?;

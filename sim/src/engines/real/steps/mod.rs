@@ -6,6 +6,7 @@
 
 pub(super) mod etcd;
 pub(super) mod kubernetes;
+pub(super) mod mariadb;
 pub(super) mod postgres;
 pub(super) mod redis;
 pub(super) mod sqlite;
