@@ -44,6 +44,12 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["single-leader", "margin-kept"],
     },
     Mutant {
+        name: "row-not-compared",
+        about: "the statement that replaces an election's row compares the past and the server alone",
+        shows: Shows::Servers(OnServers { store: "mariadb", faults: "resign,crash" }),
+        caught_by: &["single-leader", "margin-kept"],
+    },
+    Mutant {
         name: "pooler-not-noticed",
         about: "the adapter keeps to sessions that a pooler hands out",
         shows: Shows::Servers(OnServers { store: "postgres", faults: "pooler" }),
