@@ -23,6 +23,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(60);
 /// The database of tests.
 const DATABASE: &str = "app";
+const READ_ONLY: &str = "--read-only=1";
 /// Small, since each server is started with a copy of them.
 const SIZES: [&str; 3] = [
     "--innodb-log-file-size=4M",
@@ -75,7 +76,7 @@ impl MariadbServer {
     /// # Errors
     /// If it does not start, or does not follow within a minute.
     pub fn replica(&self, args: &[&str]) -> Result<Self, ServerError> {
-        let args: Vec<_> = [&["--read-only=1"], args].concat();
+        let args: Vec<_> = [&[READ_ONLY], args].concat();
         let replica = Self::start_with(&args)?;
         let first = self.sql("SHOW BINARY LOGS")?;
         let first = first.split_whitespace().next().unwrap_or_default().to_owned();
@@ -94,8 +95,9 @@ impl MariadbServer {
         Ok(replica)
     }
 
-    /// Makes a primary of a replica.
-    pub fn promote(&self) -> Result<(), ServerError> {
+    /// Makes a primary of a replica, also for when it is started again.
+    pub fn promote(&mut self) -> Result<(), ServerError> {
+        self.args.retain(|arg| arg != READ_ONLY);
         self.sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0").map(drop)
     }
 

@@ -32,7 +32,7 @@ fn recovers_what_was_committed_and_leaves_nothing_behind() {
 #[test]
 fn a_replica_follows_and_can_be_promoted() {
     let primary = MariadbServer::start_with(&["--log-bin", "--server-id=1"]).unwrap();
-    let replica = primary.replica(&["--server-id=2"]).unwrap();
+    let mut replica = primary.replica(&["--server-id=2"]).unwrap();
     primary.sql("CREATE TABLE t AS SELECT 7 AS x").unwrap();
     let started = Instant::now();
     while !replica.sql("SELECT x FROM t").is_ok_and(|x| x == "7") {
@@ -40,6 +40,8 @@ fn a_replica_follows_and_can_be_promoted() {
         std::thread::sleep(Duration::from_millis(20));
     }
     replica.promote().unwrap();
+    replica.restart().unwrap();
+    assert_eq!(replica.sql("SELECT @@read_only").unwrap(), "0");
     replica.sql("UPDATE t SET x = 9").unwrap();
     assert_eq!(primary.sql("SELECT x FROM t").unwrap(), "7");
 }

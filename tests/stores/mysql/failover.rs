@@ -36,7 +36,7 @@ async fn a_crash_is_noticed_without_durable_commits() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promoted_replica_makes_the_next_leader_wait() {
     let mut primary = MariadbServer::start_with(&["--log-bin", "--server-id=1"]).unwrap();
-    let replica = primary.replica(&["--server-id=2"]).unwrap();
+    let mut replica = primary.replica(&["--server-id=2"]).unwrap();
     let proxy = Proxy::start(([127, 0, 0, 1], primary.port()).into()).await.unwrap();
     let one = candidate(proxy.port(), "one");
     let first = soon(one.elected()).await.unwrap();

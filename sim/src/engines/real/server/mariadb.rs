@@ -142,7 +142,7 @@ impl super::Observed for Observed {
         if followers.is_empty() {
             return Ok(None);
         }
-        let Some(replica) = self.replica.take() else { return Ok(None) };
+        let Some(mut replica) = self.replica.take() else { return Ok(None) };
         if !lag.is_zero() {
             // It gets nothing more. The primary alone has what follows.
             replica.pause()?;
