@@ -150,7 +150,8 @@ impl Messages {
     /// not.
     fn gather(&mut self, first: About) -> (Vec<About>, Option<Ask>) {
         let (mut abouts, mut size) = (Vec::new(), 0);
-        let mut swapped = BTreeMap::<Key, Guard>::new();
+        // All of them have the same guard.
+        let (mut swapped, mut guard) = (BTreeSet::<Key>::new(), None::<Guard>);
         let mut next = Some(Ask::About(first));
         while let Some(ask) = next {
             let Ask::About(about) = ask else { return (abouts, Some(ask)) };
@@ -159,11 +160,11 @@ impl Messages {
                 let mut is_apart = false;
                 if let Some(swap) = &about.swap {
                     is_apart = swap.is_apart() || self.refused.contains(&about.key);
-                    let fits = swapped.values().all(|guard| *guard == swap.guard && !is_apart);
-                    if !fits || swapped.contains_key(&about.key) {
+                    let fits = guard.as_ref().is_none_or(|it| *it == swap.guard && !is_apart);
+                    if !fits || !swapped.insert(about.key.clone()) {
                         return (abouts, Some(Ask::About(about)));
                     }
-                    swapped.insert(about.key.clone(), swap.guard.clone());
+                    guard.get_or_insert_with(|| swap.guard.clone());
                 }
                 abouts.push(about);
                 if is_apart || size > BYTES_MOST || abouts.len() >= MOST {

@@ -36,6 +36,9 @@ use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
 
+/// A message waits for its commit, which is one for all that share it, and the driver has few calls in
+/// flight at a store that takes milliseconds: with so many requests in each, hundreds share a message.
+const IN_CALL: usize = 32;
 /// The most elections in one step of a listing.
 const LISTED: usize = 256;
 
@@ -97,7 +100,13 @@ impl Cas for Register {
     const SHARES_PAST: bool = true;
 
     fn traits(&self) -> StoreTraits {
-        StoreTraits { history: HistoryKind::Quarantine, ..StoreTraits::new("mysql") }
+        StoreTraits {
+            history: HistoryKind::Quarantine,
+            renewals_in_call: IN_CALL,
+            looks_in_call: IN_CALL,
+            acquires_in_call: IN_CALL,
+            ..StoreTraits::new("mysql")
+        }
     }
 
     async fn get(&self, key: &Key) -> Result<Option<Versioned<Box<Found>>>, StoreError> {

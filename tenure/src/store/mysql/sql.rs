@@ -358,11 +358,11 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "''".into();
     }
+    let digit = |of: u8| char::from_digit(of.into(), 16).unwrap_or('0');
+    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
     let mut text = String::with_capacity(2 + 2 * bytes.len());
     text.push_str("0x");
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
+    text.extend(digits);
     text
 }
 
