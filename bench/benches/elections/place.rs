@@ -12,6 +12,7 @@ use tenure::store::AnyStore;
 use tenure::store::etcd::{Etcd, EtcdConfig};
 #[cfg(feature = "kubernetes")]
 use tenure::store::kubernetes::{Kubernetes, KubernetesConfig};
+use tenure::store::mysql::{Mysql, MysqlConfig};
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
@@ -20,7 +21,7 @@ use tenure_bench::Outcome;
 use tenure_servers::EtcdServer;
 #[cfg(feature = "kubernetes")]
 use tenure_servers::KubeApiServer;
-use tenure_servers::{PostgresServer, RedisServer, Reply};
+use tenure_servers::{MariadbServer, PostgresServer, RedisServer, Reply};
 
 use crate::counter;
 use crate::meter::Read;
@@ -30,6 +31,7 @@ use crate::meter::Read;
 pub(crate) enum Kind {
     Redis,
     Postgres,
+    Mariadb,
     Sqlite,
     #[cfg(feature = "etcd")]
     Etcd,
@@ -43,6 +45,7 @@ impl Kind {
         match self {
             Self::Redis => "redis",
             Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
             Self::Sqlite => "sqlite",
             #[cfg(feature = "etcd")]
             Self::Etcd => "etcd",
@@ -55,7 +58,7 @@ impl Kind {
     pub(crate) fn must_lead(self) -> usize {
         match self {
             Self::Redis => 10_000,
-            Self::Postgres | Self::Sqlite => 100,
+            Self::Postgres | Self::Mariadb | Self::Sqlite => 100,
             #[cfg(feature = "etcd")]
             Self::Etcd => 100,
             #[cfg(feature = "kubernetes")]
@@ -66,7 +69,7 @@ impl Kind {
     /// Short leases, for a test.
     pub(crate) fn quick_config(self) -> Outcome<Config> {
         Ok(match self {
-            Self::Redis | Self::Postgres | Self::Sqlite => {
+            Self::Redis | Self::Postgres | Self::Mariadb | Self::Sqlite => {
                 Config::builder(Duration::from_secs(1)).build()?
             }
             // It counts leases in whole seconds.
@@ -80,7 +83,7 @@ impl Kind {
     /// True if its leases are short enough for faults in a test.
     pub(crate) fn has_quick_faults(self) -> bool {
         match self {
-            Self::Redis | Self::Postgres | Self::Sqlite => true,
+            Self::Redis | Self::Postgres | Self::Mariadb | Self::Sqlite => true,
             #[cfg(feature = "etcd")]
             Self::Etcd => false,
             #[cfg(feature = "kubernetes")]
@@ -114,6 +117,7 @@ impl Fault {
 pub(crate) enum Place {
     Redis(RedisServer),
     Postgres(PostgresServer),
+    Mariadb(MariadbServer),
     Sqlite(TempDir),
     #[cfg(feature = "etcd")]
     Etcd(EtcdServer),
@@ -126,6 +130,7 @@ impl Place {
         Ok(match kind {
             Kind::Redis => Self::Redis(RedisServer::start()?),
             Kind::Postgres => Self::Postgres(PostgresServer::start()?),
+            Kind::Mariadb => Self::Mariadb(MariadbServer::start()?),
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
             #[cfg(feature = "etcd")]
             Kind::Etcd => Self::Etcd(EtcdServer::start()?),
@@ -147,6 +152,10 @@ impl Place {
             Self::Postgres(server) => {
                 let config = PostgresConfig::new("127.0.0.1", server.port(), "postgres");
                 AnyStore::new(Postgres::new(config.trust_empty_store(true)))
+            }
+            Self::Mariadb(server) => {
+                let config = MysqlConfig::new("127.0.0.1", server.port(), "root", "app");
+                AnyStore::new(Mysql::new(config.trust_empty_store(true)))
             }
             Self::Sqlite(folder) => {
                 let config = SqliteConfig::new(folder.path().join("elections.db"));
@@ -171,6 +180,7 @@ impl Place {
         match self {
             Self::Redis(_) => "Redis",
             Self::Postgres(_) => "PostgreSQL",
+            Self::Mariadb(_) => "MariaDB",
             Self::Sqlite(_) => "SQLite",
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => "etcd",
@@ -184,7 +194,7 @@ impl Place {
     pub(crate) fn counter(&self) -> Outcome<Read> {
         Ok(match self {
             Self::Redis(server) => counter::at_redis(server.port())?,
-            Self::Postgres(_) | Self::Sqlite(_) => counter::of_driver()?,
+            Self::Postgres(_) | Self::Mariadb(_) | Self::Sqlite(_) => counter::of_driver()?,
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => counter::of_driver()?,
             #[cfg(feature = "kubernetes")]
@@ -197,6 +207,7 @@ impl Place {
         match self {
             Self::Redis(server) => server.pid(),
             Self::Postgres(server) => server.pid(),
+            Self::Mariadb(server) => server.pid(),
             Self::Sqlite(_) => None,
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => server.pid(),
@@ -207,7 +218,9 @@ impl Place {
 
     pub(crate) fn faults(&self) -> &'static [Fault] {
         match self {
-            Self::Redis(_) | Self::Postgres(_) => &[Fault::Paused, Fault::Cut, Fault::Restarted],
+            Self::Redis(_) | Self::Postgres(_) | Self::Mariadb(_) => {
+                &[Fault::Paused, Fault::Cut, Fault::Restarted]
+            }
             Self::Sqlite(_) => &[],
             #[cfg(feature = "etcd")]
             Self::Etcd(_) => &[Fault::Paused, Fault::Restarted],
@@ -245,6 +258,18 @@ impl Place {
                 }
                 Ok(())
             }
+            (Fault::Cut, Self::Mariadb(server)) => {
+                let cut = server.sql(
+                    "SELECT id FROM information_schema.PROCESSLIST WHERE command <> 'Daemon' AND id <> CONNECTION_ID()",
+                )?;
+                if cut.is_empty() {
+                    return Err("the driver's connection was not cut".into());
+                }
+                for session in cut.lines() {
+                    server.sql(&format!("KILL {session}"))?;
+                }
+                Ok(())
+            }
             (Fault::Restarted, Self::Redis(server)) => {
                 if let Reply::Error(error) = server.command(&["SAVE"])? {
                     return Err(error.into());
@@ -255,6 +280,11 @@ impl Place {
             }
             (Fault::Restarted, Self::Postgres(server)) => {
                 server.stop()?;
+                thread::sleep(outage / 3);
+                Ok(server.restart()?)
+            }
+            (Fault::Restarted, Self::Mariadb(server)) => {
+                server.kill()?;
                 thread::sleep(outage / 3);
                 Ok(server.restart()?)
             }
@@ -284,6 +314,7 @@ impl Place {
         match self {
             Self::Redis(server) => Ok(server.pause()?),
             Self::Postgres(server) => Ok(server.pause()?),
+            Self::Mariadb(server) => Ok(server.pause()?),
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.pause()?),
@@ -296,6 +327,7 @@ impl Place {
         match self {
             Self::Redis(server) => Ok(server.resume()?),
             Self::Postgres(server) => Ok(server.resume()?),
+            Self::Mariadb(server) => Ok(server.resume()?),
             Self::Sqlite(_) => Err("SQLite has no server".into()),
             #[cfg(feature = "etcd")]
             Self::Etcd(server) => Ok(server.resume()?),

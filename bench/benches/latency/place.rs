@@ -94,6 +94,14 @@ pub(crate) fn places() -> Outcome<Vec<Place>> {
             AnyStore::new(Postgres::new(config.trust_empty_store(true)))
         })?);
     }
+    {
+        use tenure::store::mysql::{Mysql, MysqlConfig};
+        let server = tenure_servers::MariadbServer::start()?;
+        places.push(Place::new("mariadb", move || {
+            let config = MysqlConfig::new("127.0.0.1", server.port(), "root", "app");
+            AnyStore::new(Mysql::new(config.trust_empty_store(true)))
+        })?);
+    }
     #[cfg(feature = "etcd")]
     {
         use tenure::store::etcd::{Etcd, EtcdConfig};
