@@ -60,6 +60,25 @@ async fn a_lease_that_is_not_written_is_not_granted() {
     }
 }
 
+/// The first statement of such a message makes room for the row.
+#[tokio::test]
+async fn the_error_of_a_later_statement_is_named() {
+    let server = with_tables();
+    let store = at(server.port());
+    call(&store, acquire(1, None)).await.unwrap();
+    trigger(
+        &server,
+        "tenure_leases",
+        "UPDATE",
+        "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not here'",
+    );
+    let error = store.call(&Key::new("other").unwrap(), acquire(2, None)).await.unwrap_err();
+    assert!(
+        error.kind() == StoreErrorKind::Refused && error.to_string().contains("not here"),
+        "{error:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_past_that_is_not_written_grants_nothing() {
     for body in

@@ -349,6 +349,8 @@ async fn collect(conn: &mut Conn, sql: &str, answer: &mut Answer) -> Result<(), 
         answer.changed.push(result.affected_rows());
         let rows: Vec<Row> = result.collect().await?;
         if result.is_empty() {
+            // The error of a statement after the first looks like the end until then.
+            result.drop_result().await?;
             answer.rows = rows.into_iter().map(Row::unwrap).collect();
             return Ok(());
         }
