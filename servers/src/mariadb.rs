@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -21,6 +22,10 @@ const FOLDER: &str = "/usr/sbin";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(60);
+/// Debian's place of the library by which nodes replicate.
+const GALERA: &str = "/usr/lib/galera/libgalera_smm.so";
+/// The user that rsync takes.
+const NOBODY: u32 = 65_534;
 /// The database of tests.
 const DATABASE: &str = "app";
 const READ_ONLY: &str = "--read-only=1";
@@ -57,16 +62,67 @@ impl MariadbServer {
     /// [`ServerError::Missing`] if MariaDB is not installed, [`ServerError::NotReady`] if it does
     /// not answer within a minute.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        let mut server = Self::new(args)?;
+        server.unpack_data()?;
+        server.launch()?;
+        Ok(server)
+    }
+
+    /// Starts the two nodes of a Galera cluster, each of which accepts writes.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] if MariaDB, Galera or rsync is not installed,
+    /// [`ServerError::NotReady`] if a node does not answer within a minute.
+    pub fn cluster() -> Result<[Self; 2], ServerError> {
+        if !Path::new(GALERA).exists() || find("rsync", Vec::new()).is_none() {
+            let (program, install) = ("galera", "apt-get install galera-4 rsync");
+            return Err(ServerError::Missing { program, install });
+        }
+        let (first, group) = Self::node("")?;
+        let (second, _) = Self::node(&format!("127.0.0.1:{group}"))?;
+        Ok([first, second])
+    }
+
+    /// A node that joins those of an address, or begins a cluster, and the port of its group.
+    fn node(joins: &str) -> Result<(Self, u16), ServerError> {
+        let mut node = Self::new(Vec::new())?;
+        let [group, events, state] =
+            [node.process.port()?, node.process.port()?, node.process.port()?];
+        node.args = vec![
+            "--wsrep-on=ON".into(),
+            format!("--wsrep-provider={GALERA}"),
+            format!("--wsrep-cluster-address=gcomm://{joins}"),
+            "--wsrep-node-address=127.0.0.1".into(),
+            "--wsrep-sst-method=rsync".into(),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{state}"),
+            format!(
+                "--wsrep-provider-options=base_host=127.0.0.1;base_port={group};gmcast.listen_addr=tcp://127.0.0.1:{group};\
+                 ist.recv_addr=127.0.0.1:{events};gcache.size=8M"
+            ),
+            "--binlog-format=ROW".into(),
+            "--innodb-autoinc-lock-mode=2".into(),
+        ];
+        if joins.is_empty() {
+            node.unpack_data()?;
+        } else {
+            // The other node sends its data, by an rsync that gives up its rights if it has them.
+            fs::create_dir(node.data()).map_err(doing("making the folder of a node"))?;
+            let owner = geteuid().is_root().then_some(NOBODY);
+            chown(node.data(), owner, owner).map_err(doing("handing over the folder of a node"))?;
+        }
+        node.launch()?;
+        Ok((node, group))
+    }
+
+    /// One that is not started, and has no data.
+    fn new(args: Vec<String>) -> Result<Self, ServerError> {
         let Some(path) = find(PROGRAM.name, vec![FOLDER.into()]) else {
             let Program { name: program, install } = PROGRAM;
             return Err(ServerError::Missing { program, install });
         };
         let mut process = Process::of(PROGRAM, path, None)?;
-        let args = args.iter().map(|&arg| arg.to_owned()).collect();
-        let mut server = Self { port: process.port()?, args, process };
-        server.unpack_data()?;
-        server.launch()?;
-        Ok(server)
+        Ok(Self { port: process.port()?, args, process })
     }
 
     /// Starts another server that follows this one, which must have been started with `--log-bin`
@@ -273,8 +329,10 @@ impl MariadbServer {
         };
         let log = folder.join("log");
         // The log begins anew with each process.
-        let is_ready =
-            |_| fs::read_to_string(&log).is_ok_and(|log| log.contains("ready for connections"));
+        let is_ready = |_| {
+            fs::read_to_string(&log)
+                .is_ok_and(|log| log.contains("mariadbd: ready for connections"))
+        };
         self.process.launch_within(READY_WITHIN, port, configure, is_ready)
     }
 }
