@@ -18,11 +18,12 @@
 //! resource accepts no write of any other tenure, so what the tenure reads stays true until it
 //! changes it.
 //!
-//! The modules here are fences for three kinds of resources. Each mints a `TakenOver` only from a
+//! The modules here are fences for four kinds of resources. Each mints a `TakenOver` only from a
 //! take-over whose outcome is known, and each write goes through that value:
 //!
 //! - `postgres`: inside the user's own transaction, as plain SQL for any client, with a helper for
 //!   `tokio-postgres`;
+//! - `mysql`: the same in MariaDB and MySQL, with a helper for `mysql_async`;
 //! - `redis`: a prelude for the user's own Lua script, with `get`, `set` and `delete`;
 //! - `sqlite`: inside the user's own `rusqlite` transaction.
 //!
@@ -44,6 +45,8 @@
 
 use crate::Token;
 
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "redis-without-tls", feature = "fred"))]
@@ -85,8 +88,9 @@ pub enum FenceError<E: std::error::Error + 'static> {
     },
     /// This fence can't be used so: its token is above the highest that a `bigint` has; its
     /// election's key has a zero byte or a character for which PostgreSQL has no text; the check was
-    /// made inside a savepoint, a rollback to which would end it; or a Redis cluster keeps it in
-    /// another slot than the script's keys. Nothing was taken over, checked or written, and a
+    /// made inside a savepoint, a rollback to which would end it; a Redis cluster keeps it in
+    /// another slot than the script's keys; or in MariaDB and MySQL, its table is another one than
+    /// it creates, or a transaction is open or has ended. Nothing was taken over or checked, and a
     /// repetition does not help: the text says what to change.
     #[error("the fence {fence:?} {why}")]
     Misused {
@@ -121,7 +125,12 @@ pub enum FenceError<E: std::error::Error + 'static> {
 }
 
 /// The error for a refusal.
-#[cfg(any(feature = "redis-without-tls", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "sqlite"
+))]
 fn refused<E: std::error::Error + 'static>(
     fence: &str,
     token: Token,
@@ -135,7 +144,12 @@ fn refused<E: std::error::Error + 'static>(
 }
 
 /// The error for a client's error that shows, if `is_read_only`, that the session can't write.
-#[cfg(any(feature = "redis-without-tls", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(
+    feature = "redis-without-tls",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "sqlite"
+))]
 fn failed<E: std::error::Error + 'static>(
     fence: &str,
     is_read_only: bool,
@@ -150,7 +164,7 @@ fn failed<E: std::error::Error + 'static>(
 }
 
 /// The token as SQL databases store it.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 fn as_bigint<E: std::error::Error + 'static>(
     fence: &str,
     token: Token,
@@ -164,7 +178,7 @@ fn as_bigint<E: std::error::Error + 'static>(
 }
 
 /// A token as SQL databases store it.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 fn from_bigint(stored: i64) -> Option<Token> {
     Token::try_from(stored).ok()
 }

@@ -115,7 +115,7 @@ pub use any::AnyStore;
     )
 ))]
 pub use certificate::CertificateExpired;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) use common::name_without;
 #[cfg(any(
     feature = "redis-without-tls",

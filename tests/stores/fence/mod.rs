@@ -3,6 +3,7 @@
 //! Each test has an old leader that is paused at some point between its check of leadership and its
 //! write, and a new leader that takes the resource over, reads, and writes meanwhile.
 
+mod mysql;
 mod postgres;
 mod redis;
 mod sqlite;

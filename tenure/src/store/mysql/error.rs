@@ -6,7 +6,7 @@ use mysql_async::{DriverError, Error, IoError, ServerError};
 
 use crate::store::{StoreError, StoreErrorKind};
 
-pub(super) fn failed(error: &Error) -> StoreError {
+pub(crate) fn failed(error: &Error) -> StoreError {
     // A server may refuse our certificate only after the handshake.
     if let Some(error) = StoreError::about_tls(error) {
         return error;

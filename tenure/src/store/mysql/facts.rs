@@ -114,7 +114,7 @@ pub(super) fn read_only() -> StoreError {
     StoreError::new(StoreErrorKind::NotPrimary, "its read_only is on")
 }
 
-pub(super) fn is_on(value: &str) -> bool {
+pub(crate) fn is_on(value: &str) -> bool {
     !["0", "OFF"].iter().any(|off| value.eq_ignore_ascii_case(off))
 }
 

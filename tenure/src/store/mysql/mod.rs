@@ -39,5 +39,8 @@ mod store;
 mod wakeup;
 
 pub use config::MysqlConfig;
+pub(crate) use error::failed;
+pub(crate) use facts::is_on;
 pub use sql::MysqlTables;
+pub(crate) use sql::{EXCLUDED, grant, hex};
 pub use store::Mysql;

@@ -17,14 +17,15 @@ use crate::store::Key;
 use crate::store::common::name_without;
 use crate::store::key::fnv;
 
+/// Characters that could end a name or a string.
+pub(crate) const EXCLUDED: &[char] = &['`', '\'', '\\', '/', '.', '\0'];
 // Other names are made from it.
-pub(super) const TABLE_NAME: Setting<String> = Setting::parameter("table", |text| {
-    name_without::<48>(text, &['`', '\'', '\\', '/', '.', '\0'])
-})
-.must("1 to 48 bytes without ` ' \\ / . and zero", "app_leases")
-.names_records()
-.default("`tenure_leases`")
-.about("the records' table, and the beginning of the names of two more");
+pub(super) const TABLE_NAME: Setting<String> =
+    Setting::parameter("table", |text| name_without::<48>(text, EXCLUDED))
+        .must("1 to 48 bytes without ` ' \\ / . and zero", "app_leases")
+        .names_records()
+        .default("`tenure_leases`")
+        .about("the records' table, and the beginning of the names of two more");
 
 /// The version of a row: eight bytes of the message that has written it, by which its sender knows
 /// it again, and eight that the server draws, so that a repeated message writes another one.
@@ -175,10 +176,7 @@ impl MysqlTables {
     }
 
     fn grants(&self, account: &str) -> [String; 3] {
-        let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
-        let [user, host] = [user, host].map(|name| name.replace('`', "``"));
-        self.all()
-            .map(|name| format!("GRANT SELECT, INSERT, UPDATE ON `{name}` TO `{user}`@`{host}`"))
+        self.all().map(|name| grant(&format!("`{name}`"), account))
     }
 
     pub(super) fn creations(&self) -> [String; 3] {
@@ -353,8 +351,16 @@ impl MysqlTables {
     }
 }
 
+/// The statement by which an account may write to a table, and remove nothing there. The account is a
+/// name, or a name, `@` and hosts.
+pub(crate) fn grant(table: &str, account: &str) -> String {
+    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    let [user, host] = [user, host].map(|name| name.replace('`', "``"));
+    format!("GRANT SELECT, INSERT, UPDATE ON {table} TO `{user}`@`{host}`")
+}
+
 /// The bytes as a literal, which can't end a string.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "''".into();
     }
