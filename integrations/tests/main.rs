@@ -1,6 +1,6 @@
 //! The library beside others that programs use with it. Their many dependencies are built by `scripts/check` alone.
 //!
-//! Needs PostgreSQL, and one test a `kube-apiserver`; the tests of one that is missing fail, and say how to install it.
+//! Needs PostgreSQL and MariaDB, and one test a `kube-apiserver`; the tests of one that is missing fail, and say how to install it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 

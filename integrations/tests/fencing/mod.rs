@@ -1,9 +1,12 @@
-//! Fences in PostgreSQL over other clients, each with a pool.
+//! Fences over other clients, each with a pool: in PostgreSQL, and those of `mariadb` in MariaDB.
 
 mod deadpool;
 mod diesel;
+mod mariadb;
+mod mysql_async;
 mod sea_orm;
 mod sqlx;
+mod sqlx_mysql;
 
 use std::error::Error;
 

@@ -151,8 +151,8 @@ impl Fence {
     /// - Send the first, and then the second, each on its own: with `autocommit` on, outside of any
     ///   transaction, and before the transaction that reads.
     /// - One row from the second: the resource is taken over. No row: it is not. A newer tenure has
-    ///   it; or the table has another engine than `InnoDB` or no primary key, the server is
-    ///   read-only, or a transaction is open (which `MySQL` does not tell).
+    ///   it; or the table has another engine than InnoDB or no primary key, the server is
+    ///   read-only, or a transaction is open (which MySQL does not tell).
     /// - An error, or no reply: the outcome is unknown. Repeat both until it is known, at another
     ///   server if this one is read-only (1290).
     /// - An account that may write at read-only servers (`SUPER`, `READ_ONLY ADMIN`) must not send
@@ -175,7 +175,7 @@ impl Fence {
     ///   statement, so that little is done for nothing, or as its last one, so that transactions of
     ///   one tenure wait for each other's commits alone. Its lock lasts until the transaction ends.
     /// - One row changed: continue, and commit. None: the write is refused, so roll back. None is
-    ///   also changed outside of a transaction; `MySQL` changes one there, and guards nothing.
+    ///   also changed outside of a transaction; MySQL changes one there, and guards nothing.
     /// - An error: roll back, and begin the transaction anew, with its check. The server may have
     ///   ended the transaction: a statement that is only repeated is then no part of it.
     #[must_use]
@@ -238,7 +238,7 @@ impl Fence {
         )
     }
 
-    /// The check. Of an odd session it changes nothing: `MariaDB` alone reads the comment.
+    /// The check. Of an odd session it changes nothing: MariaDB alone reads the comment.
     fn counting(&self, election: &str, token: &str) -> String {
         format!(
             "UPDATE {} SET checks = checks + 1 WHERE election = {election} AND token = {token} AND CONCAT(@@read_only) IN \

@@ -10,7 +10,7 @@ use super::support::{
     NEW, OLD, begins, client, create, fence, fires, next, soon, takes_over, token,
 };
 
-/// As a leader does: until the outcome is known.
+/// Takes over as a leader does: until the outcome is known.
 async fn takes_over_in_the_end(conn: &mut mysql_async::Conn) -> TakenOver {
     soon(async {
         loop {

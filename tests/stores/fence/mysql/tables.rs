@@ -79,7 +79,7 @@ async fn elections_are_compared_byte_by_byte() {
     assert!(cut.to_string().contains("does not have what was written"), "{cut:?}");
 }
 
-/// What is stored counts, and not what was sent.
+/// The answer is what is stored, and not what was sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_a_trigger_alters_is_refused() {
     let server = queue();

@@ -182,7 +182,7 @@ async fn leads_once(
     transaction.commit().await.is_ok()
 }
 
-/// What writers of one tenure do is carried out one after the other.
+/// The price of a check that is a write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_of_one_tenure_wait_for_each_other() {
     let server = queue();
@@ -274,6 +274,12 @@ async fn a_lower_token_never_replaces_a_higher_one() {
     conn.query_drop(filled(&announces, NEW + 1)).await.unwrap();
     conn.query_drop("ROLLBACK").await.unwrap();
     assert_eq!(server.sql("SELECT token FROM tenure_fences").unwrap(), NEW.to_string());
+    for (number, changed) in [(OLD, 0), (NEW, 1), (NEW + 1, 0)] {
+        let mut transaction = begins(&mut conn, RepeatableRead).await;
+        transaction.exec_drop(fence().check_sql(), ("job", number)).await.unwrap();
+        assert_eq!(transaction.affected_rows(), changed, "{number}");
+        transaction.commit().await.unwrap();
+    }
     let taken = takes_over(&mut conn, NEW).await;
     let mut transaction = begins(&mut conn, RepeatableRead).await;
     taken.check(&mut transaction).await.unwrap();
