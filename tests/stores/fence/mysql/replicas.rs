@@ -69,7 +69,7 @@ async fn a_replica_is_neither_taken_over_nor_checked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promoted_replica_refuses_the_older_tenure() {
     for format in ["STATEMENT", "MIXED", "ROW"] {
-        let (mut primary, replica) = replicated(format);
+        let (mut primary, mut replica) = replicated(format);
         let mut old = client_of(primary.port(), "app").await;
         let taken = takes_over(&mut old, OLD).await;
         let newer = takes_over(&mut client_of(primary.port(), "app").await, NEW).await;
