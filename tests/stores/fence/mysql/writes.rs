@@ -165,8 +165,7 @@ async fn leads_once(
         taken.check(&mut transaction).await.ok()?;
         tokio::time::sleep(pause(3)).await;
         let sql = format!(
-            "UPDATE jobs SET next = {} + 1, token = {own} WHERE next = {job} AND token < {own}",
-            job
+            "UPDATE jobs SET next = {job} + 1, token = {own} WHERE next = {job} AND token < {own}"
         );
         let updated = transaction.query_iter(sql).await.ok()?;
         let changed = updated.affected_rows();
