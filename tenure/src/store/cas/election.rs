@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
 
-use crate::store::{Key, Profile, StoreError, StoreErrorKind};
+use crate::store::{Key, Profile, Reply, StoreError, StoreErrorKind};
 use crate::{HolderId, Instant, Token};
 
 /// A value's content: what the contract keeps of an election and of its past, which each election
@@ -55,6 +55,27 @@ impl Election {
     /// as long as none is lost, also if a version is a digest of the value.
     pub(super) fn replacing(&self, replaced: Option<String>) -> Bytes {
         Text { replaced, ..Text::from(self) }.write()
+    }
+
+    /// The past was watched for that long at least.
+    pub(super) fn was_watched(&mut self, watched: Duration) {
+        if let Some(past) = &mut self.past {
+            past.watched = past.watched.max(watched);
+        }
+    }
+
+    /// The reply to a renewal, once the past was watched for that long at least.
+    pub(super) fn told(&self, reply: Reply, watched: Duration) -> Reply {
+        let is_enough = || {
+            let quarantine = self.tenant.as_ref()?.record.quarantine;
+            Some(watched >= self.past?.demands(quarantine))
+        };
+        match reply {
+            Reply::Renewed { asked, wanted, past: Some(_) } if is_enough() == Some(true) => {
+                Reply::Renewed { asked, wanted, past: None }
+            }
+            reply => reply,
+        }
     }
 
     /// The name of the version that a value has replaced, if it has one.

@@ -90,6 +90,14 @@ pub trait Cas: Send + Sync + 'static {
         0
     }
 
+    /// The time for which the common past is known to be watched, as a version tells: others may
+    /// have noted more than the value says, whose version stays. For backends that
+    /// [share](Self::SHARES_PAST) one. Default: zero, nothing more than the value says.
+    fn watched(version: &Self::Version) -> Duration {
+        let _ = version;
+        Duration::ZERO
+    }
+
     /// The name of a version, which the value that replaces it has. A process whose swap was done,
     /// and that finds another value which has replaced the same version, uses the store no more
     /// ([`Unsupported`](super::StoreErrorKind)), since two candidates may lead there. Needed where

@@ -215,10 +215,11 @@ impl<C: Cas> CasStore<C> {
             if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
                 return Err(shows_what_was_swapped(key));
             }
-            let election = match &found {
+            let mut election = match &found {
                 Some(found) => Election::read(key, &found.value)?,
                 None => Election::default(),
             };
+            election.was_watched(version.map_or(Duration::ZERO, C::watched));
             let identity = version.map_or(0, C::identity);
             let (reply, after) = self.step(identity, election.clone(), request)?;
             if after == election {
@@ -252,6 +253,7 @@ impl<C: Cas> CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
+                    let reply = after.told(reply, C::watched(&version));
                     self.note(key, &reply, &after, Versioned { value, version });
                     return Ok(reply);
                 }

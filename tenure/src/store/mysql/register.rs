@@ -150,6 +150,10 @@ impl Cas for Register {
         found.identity
     }
 
+    fn watched(found: &Box<Found>) -> Duration {
+        found.past.map_or(Duration::ZERO, |past| past.watched)
+    }
+
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
         let register = self.clone();
         let step = move |after: Vec<u8>| {
@@ -290,6 +294,10 @@ impl Found {
         }
         if has_past && wrote_past {
             self.guard.past = now.guard.past;
+        }
+        // Others may have noted more at the same time.
+        if let (Some(past), Some(now)) = (&mut self.past, now.past.filter(|_| is_same_past)) {
+            past.watched = past.watched.max(now.watched);
         }
         Ok(Some(self))
     }
