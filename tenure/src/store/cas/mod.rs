@@ -11,6 +11,7 @@ mod store;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
