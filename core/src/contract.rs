@@ -43,7 +43,7 @@ pub struct Past {
 impl Past {
     /// The time that a candidate of that quarantine must watch the stamp before it may be granted
     /// anything.
-    pub fn demands(&self, quarantine: Duration) -> Duration {
+    fn demands(&self, quarantine: Duration) -> Duration {
         quarantine.max(self.longest)
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
 
-use crate::store::{Key, Profile, Reply, StoreError, StoreErrorKind};
+use crate::store::{Key, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Instant, Token};
 
 /// A value's content: what the contract keeps of an election and of its past, which each election
@@ -64,17 +64,21 @@ impl Election {
         }
     }
 
-    /// The reply to a renewal, once the past was watched for that long at least.
-    pub(super) fn told(&self, reply: Reply, watched: Duration) -> Reply {
-        let is_enough = || {
-            let quarantine = self.tenant.as_ref()?.record.quarantine;
-            Some(watched >= self.past?.demands(quarantine))
-        };
-        match reply {
-            Reply::Renewed { asked, wanted, past: Some(_) } if is_enough() == Some(true) => {
-                Reply::Renewed { asked, wanted, past: None }
+    /// The reply to what has changed the record, once the past was watched for that long at least.
+    pub(super) fn told(&self, reply: Reply, request: &Request, watched: Duration) -> Reply {
+        let demands = |quarantine: Duration| Some(quarantine.max(self.past?.longest));
+        match (reply, request) {
+            (Reply::Renewed { asked, wanted, past }, _) => {
+                let quarantine = self.tenant.as_ref().map(|tenant| tenant.record.quarantine);
+                let is_watched = quarantine.and_then(demands).is_some_and(|most| watched >= most);
+                Reply::Renewed { asked, wanted, past: past.filter(|_| !is_watched) }
             }
-            reply => reply,
+            (Reply::At(mut shown), Request::Ask { quarantine, .. }) => {
+                let is_watched = demands(*quarantine).is_some_and(|most| watched >= most);
+                shown.sight.past = shown.sight.past.filter(|_| !is_watched);
+                Reply::At(shown)
+            }
+            (reply, _) => reply,
         }
     }
 

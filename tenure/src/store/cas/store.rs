@@ -253,7 +253,7 @@ impl<C: Cas> CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
-                    let reply = after.told(reply, C::watched(&version));
+                    let reply = after.told(reply, request, C::watched(&version));
                     self.note(key, &reply, &after, Versioned { value, version });
                     return Ok(reply);
                 }
