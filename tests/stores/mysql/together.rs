@@ -250,27 +250,6 @@ async fn each_of_many_elections_has_one_leader() {
     }
 }
 
-/// The driver has few calls in flight at a store whose commits take milliseconds.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_elections_take_dozens_of_messages() {
-    let server = server();
-    // None renews meanwhile.
-    let config = Config::builder(Duration::from_secs(300)).build().unwrap();
-    let elections = Elections::new(at(server.port()));
-    let candidates: Vec<_> = (0..2_000)
-        .map(|job| elections.candidate(format!("job-{job}")).config(config).start().unwrap())
-        .collect();
-    soon(async {
-        for candidate in &candidates {
-            candidate.elected().await.unwrap();
-        }
-    })
-    .await;
-    let said = server.sql("SHOW GLOBAL STATUS LIKE 'Com_update_multi'").unwrap();
-    let updates: u64 = said.split_whitespace().last().unwrap().parse().unwrap();
-    assert!((1..100).contains(&updates), "{updates} messages for 2,000 leases");
-}
-
 /// The poll of the rows finds it long before a look would.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_released_lease_is_found_soon() {

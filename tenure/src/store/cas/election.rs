@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::contract::{Past, Record};
 use tenure_core::{Asked, NameId, RequestId, Reservation, Stamp, Wish};
 
-use crate::store::{Key, Profile, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::{Key, Profile, StoreError, StoreErrorKind};
 use crate::{HolderId, Instant, Token};
 
 /// A value's content: what the contract keeps of an election and of its past, which each election
@@ -55,31 +55,6 @@ impl Election {
     /// as long as none is lost, also if a version is a digest of the value.
     pub(super) fn replacing(&self, replaced: Option<String>) -> Bytes {
         Text { replaced, ..Text::from(self) }.write()
-    }
-
-    /// The past was watched for that long at least.
-    pub(super) fn was_watched(&mut self, watched: Duration) {
-        if let Some(past) = &mut self.past {
-            past.watched = past.watched.max(watched);
-        }
-    }
-
-    /// The reply to what has changed the record, once the past was watched for that long at least.
-    pub(super) fn told(&self, reply: Reply, request: &Request, watched: Duration) -> Reply {
-        let demands = |quarantine: Duration| Some(quarantine.max(self.past?.longest));
-        match (reply, request) {
-            (Reply::Renewed { asked, wanted, past }, _) => {
-                let quarantine = self.tenant.as_ref().map(|tenant| tenant.record.quarantine);
-                let is_watched = quarantine.and_then(demands).is_some_and(|most| watched >= most);
-                Reply::Renewed { asked, wanted, past: past.filter(|_| !is_watched) }
-            }
-            (Reply::At(mut shown), Request::Ask { quarantine, .. }) => {
-                let is_watched = demands(*quarantine).is_some_and(|most| watched >= most);
-                shown.sight.past = shown.sight.past.filter(|_| !is_watched);
-                Reply::At(shown)
-            }
-            (reply, _) => reply,
-        }
     }
 
     /// The name of the version that a value has replaced, if it has one.

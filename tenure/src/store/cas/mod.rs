@@ -11,7 +11,6 @@ mod store;
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -89,14 +88,6 @@ pub trait Cas: Send + Sync + 'static {
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
-    }
-
-    /// The time for which the common past is known to be watched, as a version tells: others may
-    /// have noted more than the value says, whose version stays. For backends that
-    /// [share](Self::SHARES_PAST) one. Default: zero, nothing more than the value says.
-    fn watched(version: &Self::Version) -> Duration {
-        let _ = version;
-        Duration::ZERO
     }
 
     /// The name of a version, which the value that replaces it has. A process whose swap was done,

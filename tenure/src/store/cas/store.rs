@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -215,11 +215,10 @@ impl<C: Cas> CasStore<C> {
             if tried.as_ref().is_some_and(|tried| *tried == version.cloned()) {
                 return Err(shows_what_was_swapped(key));
             }
-            let mut election = match &found {
+            let election = match &found {
                 Some(found) => Election::read(key, &found.value)?,
                 None => Election::default(),
             };
-            election.was_watched(version.map_or(Duration::ZERO, C::watched));
             let identity = version.map_or(0, C::identity);
             let (reply, after) = self.step(identity, election.clone(), request)?;
             if after == election {
@@ -253,7 +252,6 @@ impl<C: Cas> CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
-                    let reply = after.told(reply, request, C::watched(&version));
                     self.note(key, &reply, &after, Versioned { value, version });
                     return Ok(reply);
                 }

@@ -36,9 +36,6 @@ use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{HistoryKind, Key, StoreError, StoreErrorKind, StoreTraits, Watched};
 
-/// A message waits for its commit, which is one for all that share it, and the driver has few calls in
-/// flight at a store that takes milliseconds: with so many requests in each, hundreds share a message.
-const IN_CALL: usize = 32;
 /// The most elections in one step of a listing.
 const LISTED: usize = 256;
 
@@ -100,13 +97,7 @@ impl Cas for Register {
     const SHARES_PAST: bool = true;
 
     fn traits(&self) -> StoreTraits {
-        StoreTraits {
-            history: HistoryKind::Quarantine,
-            renewals_in_call: IN_CALL,
-            looks_in_call: IN_CALL,
-            acquires_in_call: IN_CALL,
-            ..StoreTraits::new("mysql")
-        }
+        StoreTraits { history: HistoryKind::Quarantine, ..StoreTraits::new("mysql") }
     }
 
     async fn get(&self, key: &Key) -> Result<Option<Versioned<Box<Found>>>, StoreError> {
@@ -148,10 +139,6 @@ impl Cas for Register {
 
     fn identity(found: &Box<Found>) -> u128 {
         found.identity
-    }
-
-    fn watched(found: &Box<Found>) -> Duration {
-        found.past.map_or(Duration::ZERO, |past| past.watched)
     }
 
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
@@ -294,10 +281,6 @@ impl Found {
         }
         if has_past && wrote_past {
             self.guard.past = now.guard.past;
-        }
-        // Others may have noted more at the same time.
-        if let (Some(past), Some(now)) = (&mut self.past, now.past.filter(|_| is_same_past)) {
-            past.watched = past.watched.max(now.watched);
         }
         Ok(Some(self))
     }
