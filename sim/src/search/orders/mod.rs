@@ -6,7 +6,7 @@
 //! bounds allow, a command, a hint or a suspend. Each may come before each other, also between two
 //! steps of a turn. The store is the contract as code.
 //!
-//! Judged after each step: what a driver owes its shell ([`Ledger`]), one leader of each election,
+//! Judged after each step: what a driver owes its shell (`Ledger`), one leader of each election,
 //! and that from here, if both candidates stop and the store answers again, the driver ends in time
 //! and nothing is left.
 //!
