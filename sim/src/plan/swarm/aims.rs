@@ -5,7 +5,8 @@ use super::Scope;
 use super::faults::Frame;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Fault, FaultKind, Manner, Point, ProcessFault, Program, RequestKind, Settings, Trigger, When,
+    Fault, FaultKind, LinkFault, Manner, Point, ProcessFault, Program, RequestKind, Settings,
+    StoreFault, Trigger, What, When,
 };
 
 /// The situation that a run is to reach.
@@ -24,6 +25,10 @@ pub(super) enum Aim {
     /// not run until all answers are there. What follows from each, a renewal and the end of the
     /// election, then reaches the driver in one turn.
     OneTurn,
+    /// A candidate that does not know of its grant asks again, in the model engine; that request is
+    /// carried out after another has taken the lease over, by a store that has lost this. It finds
+    /// the own lease again, under a past that nobody has watched.
+    RepeatedGrant,
 }
 
 /// The delay from the requests to the stop of [`Aim::OneTurn`]'s driver, in milliseconds: less than
@@ -33,20 +38,20 @@ const STOPS_AFTER_MS: u64 = 2;
 const STOPS_FOR_MS: u64 = 30;
 
 impl Aim {
-    /// One run in ten has one of the first two, if its kinds are allowed; in turmoil, one of twenty
-    /// others has each of the next.
+    /// One run in ten has one of the first two, if its kinds are allowed; one of twenty others has
+    /// each of those that its engine has besides.
     pub(super) fn of(seed: u64, allowed: &[FaultKind], scope: Scope) -> Option<Self> {
         let is_allowed = |aim: &Self| aim.kinds().iter().all(|kind| allowed.contains(kind));
         let mut draw = Draw::new(seed, "aim", 0);
         let aim = draw.pick(&[Self::OverlappingWork, Self::AbandonedLease]);
         let aim = draw.chance(1, 10).then_some(aim).filter(is_allowed);
-        let in_turmoil = |stream, aim: Self| {
-            let is_drawn = Draw::new(seed, stream, 0).chance(1, 20);
-            let is_aim = is_drawn && scope == Scope::Turmoil;
+        let only_in = |engine, stream, aim: Self| {
+            let is_aim = scope == engine && Draw::new(seed, stream, 0).chance(1, 20);
             is_aim.then_some(aim).filter(is_allowed)
         };
-        aim.or_else(|| in_turmoil("aim while starved", Self::StarvedLeave))
-            .or_else(|| in_turmoil("aim at one turn", Self::OneTurn))
+        aim.or_else(|| only_in(Scope::Turmoil, "aim while starved", Self::StarvedLeave))
+            .or_else(|| only_in(Scope::Turmoil, "aim at one turn", Self::OneTurn))
+            .or_else(|| only_in(Scope::Model, "aim at a repeated grant", Self::RepeatedGrant))
     }
 
     const fn kinds(self) -> &'static [FaultKind] {
@@ -57,6 +62,7 @@ impl Aim {
             Self::OneTurn => {
                 &[FaultKind::HandOver, FaultKind::Resign, FaultKind::Leave, FaultKind::Starve]
             }
+            Self::RepeatedGrant => &[FaultKind::Resign, FaultKind::Hold, FaultKind::StoreRollback],
         }
     }
 
@@ -66,7 +72,7 @@ impl Aim {
             Self::OverlappingWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
             // In the recovery phase every waiting candidate learns how long the lease lasts.
             Self::AbandonedLease => Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings },
-            Self::StarvedLeave | Self::OneTurn => settings,
+            Self::StarvedLeave | Self::OneTurn | Self::RepeatedGrant => settings,
         }
     }
 
@@ -74,7 +80,7 @@ impl Aim {
     /// with work that ends at once, so that the lease is handed back at once.
     pub(super) fn fitted_program(self, program: Program) -> Program {
         match self {
-            Self::OverlappingWork | Self::AbandonedLease => program,
+            Self::OverlappingWork | Self::AbandonedLease | Self::RepeatedGrant => program,
             Self::StarvedLeave => {
                 Program { elections: program.elections.max(3), manner: Manner::Until, ..program }
             }
@@ -131,6 +137,21 @@ impl Aim {
                     what: ProcessFault::Starve.at(Some(node)),
                 });
                 asked.into_iter().chain(starved).collect()
+            }
+            Self::RepeatedGrant => {
+                let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 4 * ttl_ms);
+                let on = |point, after_ms| {
+                    When::On(Trigger { point, node: None, of: None, nth: 1, after_ms })
+                };
+                // About as long as another watches the lease.
+                let held_ms = ttl_ms + draw.within(0..=ttl_ms / 8);
+                let loses = StoreFault::StoreRollback { back_ms: (ttl_ms / 50).max(1) };
+                let fault = |when, for_ms, what| Fault { when, for_ms, what };
+                vec![
+                    fault(When::AtMs(at_ms), 0, ProcessFault::Resign.at(None)),
+                    fault(on(Point::Grant, at_ms), held_ms, LinkFault::Hold.at(None)),
+                    fault(on(Point::Leads, at_ms + ttl_ms / 2), 1, What::Store(loses)),
+                ]
             }
         }
     }
