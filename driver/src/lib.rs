@@ -48,6 +48,7 @@ mod timers;
 mod turn;
 mod world;
 
+pub use admission::LEAST_CALLS;
 pub use alphabet::{
     Action, CallId, Command, DescribeOutcome, ElectionId, Event, InCall, Join, LostWork, News,
     ObserverId, Outcome, Outgoing, Question, QuestionId, Verdict,

@@ -16,6 +16,7 @@ use crate::alphabet::{CallId, ElectionId, Question, QuestionId};
 use pace::Pace;
 use queue::Queue;
 pub(crate) use queue::{Place, Slack, Waiting};
+pub use window::LEAST_CALLS;
 use window::{Answers, Window};
 
 #[derive(Clone, Debug, Default)]
@@ -54,7 +55,9 @@ const QUESTIONS: u8 = 4;
 
 impl Default for Windows {
     fn default() -> Self {
-        Self { usual: Window::new(1), stuck: Window::new(1), questions: Window::new(QUESTIONS) }
+        let [usual, stuck, questions] =
+            [1, 1, QUESTIONS].map(|floor| Window::new(floor, LEAST_CALLS));
+        Self { usual, stuck, questions }
     }
 }
 
@@ -98,6 +101,12 @@ impl Next {
 }
 
 impl Admission {
+    /// While no call fails, so many may be in flight at least.
+    pub(crate) fn with_calls(calls: u16) -> Self {
+        let usual = Window::new(1, calls);
+        Self { windows: Windows { usual, ..Windows::default() }, ..Self::default() }
+    }
+
     /// Moves an election to where its pending request belongs.
     pub(crate) fn set(
         &mut self,

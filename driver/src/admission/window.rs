@@ -21,8 +21,9 @@ use tenure_core::Instant;
 
 use crate::alphabet::CallId;
 
-/// Keeps any store on the same network busy.
-const LEAST: f64 = 8.0;
+/// While none fails, so many calls may be in flight: they keep a store on the same network busy,
+/// unless its calls wait for each other.
+pub const LEAST_CALLS: u16 = 8;
 /// At a round trip of 300 ms, some 25,000 calls a second.
 const MOST: f64 = 8192.0;
 /// The longest delay of an answer by the requests in front of it, beyond the shortest time.
@@ -61,6 +62,8 @@ impl Answers {
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     limit: f64,
+    /// However long the answers take.
+    least: f64,
     /// However many calls have failed.
     floor: f64,
     /// The calls in flight that count.
@@ -88,10 +91,13 @@ struct Times {
 }
 
 impl Window {
-    /// At least so many calls may be in flight, however many have failed.
-    pub(super) fn new(floor: u8) -> Self {
+    /// At least `floor` calls may be in flight, however many have failed, and `least` while none
+    /// fails.
+    pub(super) fn new(floor: u8, least: u16) -> Self {
+        let least = f64::from(least).clamp(1.0, MOST);
         Self {
-            limit: LEAST,
+            limit: least,
+            least,
             floor: f64::from(floor),
             in_flight: BTreeMap::new(),
             silent_since: Instant::ORIGIN,
@@ -115,7 +121,8 @@ impl Window {
     /// others: with few elections, a call that is stuck must not hold back the renewals of all.
     #[allow(clippy::cast_precision_loss, reason = "a count of requests")]
     pub(super) fn is_full_for(&self, waiting: usize) -> bool {
-        let is_one_of_few = (waiting as f64) <= LEAST && self.calls() < LEAST;
+        let few = f64::from(LEAST_CALLS);
+        let is_one_of_few = (waiting as f64) <= few && self.calls() < few;
         !is_one_of_few && !self.has_room()
     }
 
@@ -184,7 +191,7 @@ impl Window {
         } else {
             0.0
         };
-        let least = LEAST.min(self.limit + 1.0);
+        let least = self.least.min(self.limit + 1.0);
         self.limit = (self.limit + step).clamp(least, MOST);
     }
 
@@ -217,7 +224,7 @@ mod tests {
 
     impl Default for Flights {
         fn default() -> Self {
-            let (window, answers) = (Window::new(1), Answers::default());
+            let (window, answers) = (Window::new(1, LEAST_CALLS), Answers::default());
             Self { window, answers, now: START, name: "renew" }
         }
     }
@@ -311,6 +318,24 @@ mod tests {
         assert!(size <= 12, "{size}");
     }
 
+    /// Its calls share messages, each of which takes long.
+    #[test]
+    fn a_store_may_take_more_at_least() {
+        let mut flights = Flights { window: Window::new(1, 100), ..Flights::default() };
+        let mut flying = flights.fill();
+        assert_eq!(flying.len(), 100);
+        flights.answered(flying.pop().unwrap(), Duration::from_millis(1));
+        for _ in 0..1_000 {
+            flying.extend(flights.fill());
+            flights.answered(flying.pop().unwrap(), Duration::from_millis(20));
+        }
+        assert_eq!(flights.fill().len() + flying.len(), 100);
+        for call in flying {
+            flights.failed(call);
+        }
+        assert!(flights.window.limit <= 1.0, "{}", flights.window.limit);
+    }
+
     #[test]
     fn failures_leave_one_call_until_answers_come() {
         let mut flights = Flights::default();
@@ -359,7 +384,7 @@ mod tests {
         for call in stuck {
             flights.failed(call);
         }
-        assert!(flights.window.limit >= LEAST, "{}", flights.window.limit);
+        assert!(flights.window.limit >= f64::from(LEAST_CALLS), "{}", flights.window.limit);
 
         // Those that left before the last answer may only be slow.
         let latest = flights.leaves();
@@ -400,6 +425,6 @@ mod tests {
             flights.failed(call);
         }
         assert!(flights.window.in_flight.is_empty());
-        assert!(flights.window.limit <= LEAST);
+        assert!(flights.window.limit <= f64::from(LEAST_CALLS));
     }
 }

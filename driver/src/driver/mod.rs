@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use tenure_core::{Candidate, Input, Instant};
 
-use crate::admission::Next;
+use crate::admission::{Admission, Next};
 use crate::alphabet::{Action, CallId, ElectionId, Event, InCall, News};
 use crate::calls::{Carries, End};
 use crate::election::Election;
@@ -75,6 +75,14 @@ impl<K: Clone + Ord> Driver<K> {
             now: Instant::ORIGIN,
             progress: Progress::HasHandles,
         }
+    }
+
+    /// The same, over a store that answers many calls together: while none fails, so many may be in
+    /// flight, instead of [`LEAST_CALLS`](crate::LEAST_CALLS), however long their answers take.
+    #[must_use]
+    pub fn with_calls(mut self, calls: u16) -> Self {
+        self.world.admission = Admission::with_calls(calls);
+        self
     }
 
     /// Takes in what happened, at that time. A `now` that is older than an earlier one counts as

@@ -111,7 +111,8 @@ impl Driver {
                 renewals: traits.renewals_in_call,
                 looks: traits.looks_in_call,
                 acquires: traits.acquires_in_call,
-            }),
+            })
+            .with_calls(traits.least_calls),
             elections: Table::default(),
             commands,
             has_handles: true,

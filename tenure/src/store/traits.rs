@@ -30,6 +30,9 @@ pub struct StoreTraits {
     pub looks_in_call: usize,
     /// The same for acquires.
     pub acquires_in_call: usize,
+    /// While none fails, so many calls may be in flight however long their answers take: more than 8
+    /// in a store that carries out together what waits for its connection.
+    pub least_calls: u16,
     /// True if the store wakes waiting candidates; otherwise they poll, by default at a fiftieth of
     /// the TTL.
     pub push: bool,
@@ -61,6 +64,7 @@ impl StoreTraits {
             renewals_in_call: 1,
             looks_in_call: 1,
             acquires_in_call: 1,
+            least_calls: tenure_driver::LEAST_CALLS,
             push: true,
             messages: false,
             tokens: TokenKind::WallClockFloor,

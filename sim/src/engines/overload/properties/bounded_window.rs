@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use super::super::journal::process;
 use super::super::plan::Plan;
-use super::{Call, Calls, LEAST};
+use super::{Call, Calls};
 use crate::judge::State;
 use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
 use crate::trace::Event;
+use tenure_driver::LEAST_CALLS;
 
 /// 2,000 seeds of 400 elections reach 2.2 times.
 const TIMES: u128 = 3;
@@ -62,6 +63,6 @@ fn most(plan: &Plan) -> u128 {
     let services = plan.phases.iter().filter_map(|phase| phase.service);
     let least = services.min().unwrap_or(Duration::MAX);
     let delay = plan.round_trip + TARGET.max(plan.round_trip / 2);
-    TIMES * (u128::from(LEAST) + delay.as_nanos() / least.as_nanos().max(1))
+    TIMES * (u128::from(LEAST_CALLS) + delay.as_nanos() / least.as_nanos().max(1))
         + u128::from(plan.stuck)
 }

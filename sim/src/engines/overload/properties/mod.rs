@@ -46,10 +46,6 @@ fn of_an_election(plan: &Plan) -> &'static [PropertyName] {
     if plan.is_faulty() { &OF_A_FAULTY_ELECTION } else { &OF_AN_ELECTION }
 }
 
-/// So many calls keep any store busy, and a process may always have as many in flight: the driver's
-/// `LEAST`.
-const LEAST: u64 = 8;
-
 /// The names of all properties that judge the runs of a plan.
 pub fn names(plan: &Plan) -> impl Iterator<Item = PropertyName> + use<> {
     let of_all = of_all_elections(plan).into_iter().map(|property| property.about().name);

@@ -3,7 +3,7 @@
 //! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since
 //! the claim began: if the renewals that it can carry out within a claim's validity are fewer than
 //! the leaders, a tenth more for requests that were given up, an acquire for each standby
-//! candidate, and what a store that pauses has to make up for: a process asks on, with [`LEAST`]
+//! candidate, and what a store that pauses has to make up for: a process asks on, with [`LEAST_CALLS`]
 //! calls in each request timeout at most.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
 use super::super::process::PLACES;
-use super::LEAST;
 use crate::judge::State;
 use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
 use crate::trace::{Event, Reason, Who};
+use tenure_driver::LEAST_CALLS;
 
 pub(super) struct NoLeadLost {
     plan: Plan,
@@ -104,5 +104,5 @@ fn given_up_in_pauses(plan: &Plan, from: SimTime, until: SimTime) -> u64 {
     let paused = paused.map(|phase| phase.until.min(until).since(phase.from.max(from)));
     let timeout = plan.config().request_timeout().as_nanos();
     let timeouts: u128 = paused.map(|lasts| lasts.as_nanos().div_ceil(timeout)).sum();
-    u64::try_from(timeouts).unwrap_or(u64::MAX) * PLACES as u64 * LEAST
+    u64::try_from(timeouts).unwrap_or(u64::MAX) * PLACES as u64 * u64::from(LEAST_CALLS)
 }
