@@ -50,7 +50,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "lease-watched-from-request",
         about: "a watch of a lease begins with the request, not with the answer",
         shows: Shows::Model,
-        caught_by: &["single-leader", "drained-before-the-next"],
+        caught_by: &["single-leader"],
     },
     Mutant {
         name: "renewed-lease-watched-on",
