@@ -194,10 +194,10 @@ fn observers_see_each_command_of_a_connection_and_the_data_right_after_it() {
     run(async {
         let redis = redis();
         let seen = Rc::new(RefCell::new(Vec::new()));
-        let (log, inside) = (Rc::clone(&seen), redis.clone());
+        let log = Rc::clone(&seen);
         redis.observe(Box::new(move |executed| {
             let name = String::from_utf8_lossy(&executed.args[0]).into_owned();
-            let data = inside.execute(&[b"GET", b"n"]);
+            let data = executed.redis.execute(&[b"GET", b"n"]);
             log.borrow_mut().push((executed.peer.to_owned(), name, executed.reply.clone(), data));
         }));
         let mut client = Client::connect(&redis, "node-1");

@@ -99,7 +99,12 @@ impl Open<'_> {
         if let Some(session) = self.redis.server.borrow_mut().session_mut(self.key) {
             session.send(&reply);
         }
-        self.redis.notify_observers(&Executed { peer: self.peer, args, reply: &reply });
+        self.redis.notify_observers(&Executed {
+            redis: self.redis,
+            peer: self.peer,
+            args,
+            reply: &reply,
+        });
     }
 
     fn hang_up(&self, refusal: &Reply) {

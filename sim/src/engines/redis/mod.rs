@@ -85,6 +85,8 @@ pub enum Role {
 /// One command as an observer sees it, after its execution and before its reply leaves.
 #[derive(Debug)]
 pub struct Executed<'a> {
+    /// The server. An observer that kept a clone would never be dropped, nor the server.
+    pub redis: &'a Redis,
     /// The label that [`Redis::serve`] was given for the connection.
     pub peer: &'a str,
     /// The command's name and arguments.
@@ -173,7 +175,7 @@ impl Redis {
     }
 
     /// Calls `observer` after every command of a connection, before anything else is executed. It
-    /// may call [`execute`](Self::execute) to read the data.
+    /// may call [`execute`](Self::execute) on the server that it is shown, to read the data.
     pub fn observe(&self, observer: Box<dyn FnMut(&Executed<'_>)>) {
         self.observers.borrow_mut().push(observer);
     }

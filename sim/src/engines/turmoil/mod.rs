@@ -151,7 +151,10 @@ fn run_plan(
     }
     faults.check_drift();
     world.write_up();
-    Ok(world.finish())
+    let (outcome, run) = (world.finish(), Rc::downgrade(&world));
+    drop((sim, faults, world));
+    assert_eq!(run.strong_count(), 0, "a run that holds itself is never freed");
+    Ok(outcome)
 }
 
 /// The configuration of each candidate, with the granularity of the store.

@@ -75,7 +75,6 @@ impl Store {
         let last = RefCell::new(vec![None; world.elections()]);
         let state = Rc::new(State { last, ..State::default() });
         let watch = Watch {
-            redis: redis.clone(),
             world: Rc::clone(world),
             nodes: nodes.to_vec(),
             schedule: Arc::clone(schedule),
@@ -172,7 +171,6 @@ async fn program(
 
 /// Reads the record after each script, before anything else is executed.
 struct Watch {
-    redis: Redis,
     world: Rc<World>,
     nodes: Vec<Arc<Node>>,
     schedule: Arc<SharedSchedule>,
@@ -184,21 +182,22 @@ struct Watch {
 
 impl Watch {
     fn observe(&self, executed: &Executed<'_>) {
-        for call in self.scripts.read(executed.args, executed.reply).unwrap_or_default() {
-            if let Some((election, step)) = self.step(&call) {
-                self.stepped(election, step);
+        let &Executed { redis, args, reply, .. } = executed;
+        for call in self.scripts.read(args, reply).unwrap_or_default() {
+            if let Some((election, step)) = self.step(redis, &call) {
+                self.stepped(redis, election, step);
             }
         }
     }
 
-    fn stepped(&self, election: usize, step: StoreStep) {
+    fn stepped(&self, redis: &Redis, election: usize, step: StoreStep) {
         if step.new_tenure().is_some() {
             let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
             let node = holder.map(|node| node.index);
             if self.schedule.reached(self.world.true_now(), Point::Grant, node) {
                 self.state.waits.set(true);
                 // The reply is not sent.
-                self.redis.stall(true);
+                redis.stall(true);
             }
         }
         if let Some(event) = self.elsewhere(&step) {
@@ -219,20 +218,20 @@ impl Watch {
     }
 
     /// One step in one election.
-    fn step(&self, call: &Call<'_>) -> Option<(usize, StoreStep)> {
+    fn step(&self, redis: &Redis, call: &Call<'_>) -> Option<(usize, StoreStep)> {
         let &Call { record, holder, request, answer } = call;
         let election = election_of(text(record)?.strip_prefix(RECORD)?);
         let before = *self.state.last.borrow().get(election)?;
-        let after = self.record(record, before);
+        let after = self.record(redis, record, before);
         self.state.last.borrow_mut()[election] = after;
         let server = self.state.server.get();
         Some((election, StoreStep { server, holder, request, answer, before, after }))
     }
 
     /// The present record. A mark is written when it is first seen.
-    fn record(&self, name: &[u8], before: Option<Kept>) -> Option<Kept> {
+    fn record(&self, redis: &Redis, name: &[u8], before: Option<Kept>) -> Option<Kept> {
         let read = [b"HMGET", name, b"token", b"holder", b"number", b"released", b"ttl"];
-        let Reply::Array(values) = self.redis.execute(&read) else { return None };
+        let Reply::Array(values) = redis.execute(&read) else { return None };
         let [
             Reply::Bulk(token),
             Reply::Bulk(holder),
