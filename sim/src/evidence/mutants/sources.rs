@@ -57,15 +57,16 @@ impl Sources {
     }
 }
 
-/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder.
-/// Equal files keep their age, so that nothing is rebuilt without need.
+/// Makes one folder like another, without build artifacts, the excepted folder, and hidden files
+/// other than the builds' settings. Equal files keep their age, so that nothing is rebuilt without
+/// need.
 pub(super) fn mirror(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut kept = Vec::new();
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
-        let is_hidden = name.to_string_lossy().starts_with('.');
+        let is_hidden = name.to_string_lossy().starts_with('.') && name != ".cargo";
         if is_hidden || name == "target" || path == except {
             continue;
         }
