@@ -47,7 +47,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "row-not-compared",
         about: "the statement that replaces an election's row compares the past and the server alone",
         shows: Shows::Servers(OnServers { store: "mariadb", faults: "resign,crash" }),
-        caught_by: &["single-leader", "margin-kept"],
+        caught_by: &["single-leader", "own-lease-only"],
     },
     Mutant {
         name: "pooler-not-noticed",
