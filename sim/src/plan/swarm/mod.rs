@@ -293,7 +293,9 @@ mod tests {
             (0..2_000).filter_map(|seed| Aim::of(seed, allowed, scope)).count()
         };
         let aimed = |allowed: &[FaultKind]| aimed_in(allowed, Scope::Model);
-        assert!((150..250).contains(&aimed(&FaultKind::ALL)));
+        assert!((230..350).contains(&aimed(&FaultKind::ALL)));
+        let repeats = [FaultKind::Resign, FaultKind::Hold, FaultKind::StoreRollback];
+        assert!((50..150).contains(&aimed(&repeats)));
         assert!((50..150).contains(&aimed(&[FaultKind::Crash])));
         assert_eq!(aimed(&[FaultKind::Resign, FaultKind::Pause]), 0);
         let starves = [FaultKind::Starve, FaultKind::Leave];
