@@ -143,8 +143,9 @@ impl<'a, S: Subject> View<'a, S> {
                 all.add(1 + u64::from(lease.released));
                 all.add(self.token(Some(lease.token)));
                 all.add_hash(&(lease.ttl, lease.quarantine));
-                // Nobody leads under a lease that was given back.
-                all.add(if lease.released { 0 } else { self.ticks_since(store.marked) });
+                // Nobody leads under a lease that was given back, but it may be kept for somebody.
+                let ends = !lease.released || lease.reservation.is_some();
+                all.add(if ends { self.ticks_since(store.marked) } else { 0 });
                 all.add(self.age_from_now_on(lease.written));
             }
         }

@@ -170,7 +170,7 @@ pub(super) fn store_step(
     seen: &mut Seen,
 ) -> Result<(), Broken> {
     own_lease_only(bounds, store, served)?;
-    kept_for_the_wished(store, served, seen)?;
+    kept_for_the_wished(bounds, store, served, seen)?;
     match (served.request, served.reply) {
         (_, Reply::Granted { token }) => return granted(bounds, store, served, token, seen),
         (_, Reply::Not(Sight { past: Some(_), .. })) => seen.met(Condition::RefusedByThePast),
@@ -188,8 +188,14 @@ pub(super) fn store_step(
 }
 
 /// A lease that is given back for one candidate is granted to no other before
-/// `reserve / (1 + rho)`.
-fn kept_for_the_wished(store: &Store, served: &Served, seen: &mut Seen) -> Result<(), Broken> {
+/// `reserve / (1 + rho)`, unless its time is over: a release may come so late that others have
+/// watched the lease as long as they must.
+fn kept_for_the_wished(
+    bounds: &Bounds,
+    store: &Store,
+    served: &Served,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
     if let (Some(asked), false) = (store.record.and_then(|lease| lease.asked), served.was_asked()) {
         seen.note(|| format!("{asked:?} is noted"));
         seen.met(Condition::AskedByTheWished);
@@ -201,8 +207,10 @@ fn kept_for_the_wished(store: &Store, served: &Served, seen: &mut Seen) -> Resul
             seen.met(Condition::TakenByTheWished);
         }
         Reply::Granted { token } => {
-            let lasted = u64::from(served.tick - store.kept_since) * TICK;
-            ensure(lasted >= on_fastest_clock(kept.reserve), RESERVED, || {
+            let since = |tick: u32| u64::from(served.tick - tick) * TICK;
+            let is_over = since(served.marked) >= bounds.shortest_watch();
+            let lasted = since(store.kept_since) >= on_fastest_clock(kept.reserve);
+            ensure(is_over || lasted, RESERVED, || {
                 format!("token {token} is granted while the lease is kept for another candidate")
             })?;
         }
