@@ -143,7 +143,8 @@ impl<'a, S: Subject> View<'a, S> {
                 all.add(1 + u64::from(lease.released));
                 all.add(self.token(Some(lease.token)));
                 all.add_hash(&(lease.ttl, lease.quarantine));
-                // Nobody leads under a lease that was given back, but it may be kept for somebody.
+                // A lease that was given back has no leader. Its end matters while it is kept for
+                // another candidate.
                 let ends = !lease.released || lease.reservation.is_some();
                 all.add(if ends { self.ticks_since(store.marked) } else { 0 });
                 all.add(self.age_from_now_on(lease.written));

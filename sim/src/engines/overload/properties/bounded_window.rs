@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tenure_driver::LEAST_CALLS;
+
 use super::super::journal::process;
 use super::super::plan::Plan;
 use super::{Call, Calls};
@@ -16,7 +18,6 @@ use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
 use crate::trace::Event;
-use tenure_driver::LEAST_CALLS;
 
 /// 2,000 seeds of 400 elections reach 2.2 times.
 const TIMES: u128 = 3;

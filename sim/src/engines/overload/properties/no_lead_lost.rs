@@ -3,10 +3,12 @@
 //! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since
 //! the claim began: if the renewals that it can carry out within a claim's validity are fewer than
 //! the leaders, a tenth more for requests that were given up, an acquire for each standby
-//! candidate, and what a store that pauses has to make up for: a process asks on, with [`LEAST_CALLS`]
-//! calls in each request timeout at most.
+//! candidate, and what a store that pauses has to make up for: a process asks on, with
+//! [`LEAST_CALLS`] calls in each request timeout at most.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_driver::LEAST_CALLS;
 
 use super::super::journal::election;
 use super::super::plan::{Kind, Plan};
@@ -16,7 +18,6 @@ use crate::judge::finding::Finding;
 use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
 use crate::trace::{Event, Reason, Who};
-use tenure_driver::LEAST_CALLS;
 
 pub(super) struct NoLeadLost {
     plan: Plan,
