@@ -295,15 +295,23 @@ impl Config {
 
     /// The first setting that is out of its range: its value, the least and the most.
     const fn out_of_range(&self) -> Option<(Setting, Duration, Duration, Duration)> {
+        let most_of_least = shorter(self.retry_most(), self.ttl());
+        let least_retry = (Setting::RetryLeast, self.retry_least(), LEAST, most_of_least);
+        let largest_retry = (Setting::RetryMost, self.retry_most(), LEAST, self.ttl());
+        // A largest delay that was set bounds the least one; otherwise it follows the least one.
+        let (first, second) = if self.chosen.has(Chosen::LARGEST_RETRY) {
+            (largest_retry, least_retry)
+        } else {
+            (least_retry, largest_retry)
+        };
         let ranges = [
             (Setting::Ttl, self.ttl(), TTL_LEAST, TTL_MOST),
             (Setting::Granularity, self.granularity(), GRANULARITY_LEAST, self.ttl()),
             (Setting::RenewInterval, self.renew_interval(), LEAST, self.ttl()),
             (Setting::RequestTimeout, self.request_timeout(), LEAST, self.ttl()),
             (Setting::StopMargin, self.stop_margin(), Duration::ZERO, self.ttl()),
-            // Before the least, whose range is empty below it.
-            (Setting::RetryMost, self.retry_most(), LEAST, self.ttl()),
-            (Setting::RetryLeast, self.retry_least(), LEAST, self.retry_most()),
+            first,
+            second,
             (Setting::PollBound, self.poll_bound(), LEAST, TTL_MOST),
             self.range_of_stop(),
             (Setting::Quarantine, self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),

@@ -42,7 +42,13 @@ impl fmt::Display for Remedy {
 /// one.
 const fn in_millis(time: Duration) -> Duration {
     let nanos = nanos(time);
-    if nanos < MILLION { time } else { Duration::from_nanos(nanos.div_ceil(MILLION) * MILLION) }
+    if nanos < MILLION {
+        return time;
+    }
+    match nanos.checked_next_multiple_of(MILLION) {
+        Some(millis) => Duration::from_nanos(millis),
+        None => time,
+    }
 }
 
 impl Setting {
@@ -60,12 +66,12 @@ impl Config {
         least: Duration,
         most: Duration,
     ) -> Remedy {
-        if matches!(setting, Setting::Granularity) && nanos(self.granularity()) > nanos(most) {
-            // The store has that granularity: only the TTL can change.
-            return match self.longer_ttl() {
-                Some(remedy) => remedy,
-                None => Setting::Ttl.to(TTL_MOST),
-            };
+        if matches!(setting, Setting::Granularity)
+            && nanos(self.granularity()) > nanos(most)
+            // If the store has that granularity, only the TTL can change.
+            && let Some(remedy) = self.longer_ttl()
+        {
+            return remedy;
         }
         let default = self.default_of(setting, least);
         let values = [in_millis(default), default, in_millis(least), least, most];
@@ -189,7 +195,8 @@ impl Config {
     const fn default_of(self, setting: Setting, least: Duration) -> Duration {
         match setting {
             Setting::Ttl => longer(least, TTL_NORMAL),
-            Setting::Granularity | Setting::LongestStop => least,
+            Setting::Granularity => Duration::from_millis(1),
+            Setting::LongestStop => least,
             Setting::PollBound | Setting::DrainBound | Setting::Quarantine => self.ttl(),
             Setting::Defer => Duration::ZERO,
             Setting::RenewInterval => self.forget(Chosen::RENEW_INTERVAL).renew_interval(),
