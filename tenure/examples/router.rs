@@ -44,13 +44,12 @@ fn follow(mut leaders: Observer) -> Leader {
         while let Some(seen) = leaders.next().await {
             match seen {
                 Ok(leader) => {
-                    let address =
+                    let address: Option<String> =
                         leader.map(|leader| String::from_utf8_lossy(&leader.metadata).into());
-                    println!(
-                        "the leader is at {}",
-                        address.as_deref().unwrap_or("no address: none leads")
-                    );
-                    now.send_replace(address);
+                    // Before it is said: whoever reads the line may ask at once.
+                    now.send_replace(address.clone());
+                    let shown = address.as_deref().unwrap_or("no address: none leads");
+                    println!("the leader is at {shown}");
                 }
                 // The last leader may still lead.
                 Err(error) => println!("it is not known who leads: {error}"),
