@@ -1,6 +1,8 @@
 //! Triggers of an administrator's that change or skip what the store writes: nothing is granted or
 //! renewed that the tables do not have.
 
+use std::time::Duration;
+
 use tenure::store::{Key, Reply, Store, StoreErrorKind};
 use tenure_servers::MariadbServer;
 
@@ -120,4 +122,20 @@ async fn a_number_that_is_not_the_drawn_one_is_refused() {
         server.sql("DELETE FROM tenure_leases_boot; DELETE FROM tenure_leases_past").unwrap();
     }
     granted(&at(server.port()), acquire(1, None)).await;
+}
+
+#[tokio::test]
+async fn no_row_is_deleted_whose_token_the_past_does_not_keep() {
+    let server = with_tables();
+    let store = at(server.port());
+    let token = granted(&store, acquire(1, None)).await;
+    call(&store, release(1, token)).await.unwrap();
+    for body in ["SET NEW.value = OLD.value", "SET NEW.version = OLD.version"] {
+        trigger(&server, "tenure_leases_past", "UPDATE", body);
+        assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 0, "{body}");
+        undo(&server);
+    }
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
+    let later = granted(&store, acquire(2, Some(token))).await;
+    assert!(later > token);
 }

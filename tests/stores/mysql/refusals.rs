@@ -1,12 +1,14 @@
 //! Servers and tables on which the promises would not hold.
 
+use std::time::Duration;
+
 use tenure::store::mysql::{Mysql, MysqlTables};
 use tenure::store::{Credentials, Request, Secret, Store, StoreError, StoreErrorKind};
 use tenure_servers::MariadbServer;
 
 use super::support::{
-    acquire, at, call, granted, granted_in_the_end, leads_all, local, server, unused_port,
-    with_tables,
+    acquire, at, call, granted, granted_in_the_end, leads_all, local, release, renew, server,
+    unused_port, with_tables,
 };
 
 async fn refused(store: &impl Store) -> StoreError {
@@ -53,8 +55,13 @@ async fn few_rights_are_enough() {
         local(server.port()).credentials(login)
     };
     let store = Mysql::new(config("hunter2"));
-    granted_in_the_end(&store, acquire(1, None)).await;
+    let token = granted_in_the_end(&store, acquire(1, None)).await;
     assert_eq!(store.keys().await.unwrap().len(), 1);
+    call(&store, release(1, token)).await.unwrap();
+    let error = store.purge(Duration::ZERO).await.unwrap_err();
+    assert_says(&error, StoreErrorKind::Permission, "needs: GRANT DELETE ON `tenure_leases`");
+    server.sql("GRANT DELETE ON tenure_leases TO 'app'@'%'").unwrap();
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
     let error = refused(&Mysql::new(config("hunter3"))).await;
     assert_says(&error, StoreErrorKind::Authentication, "Access denied");
     assert!(!format!("{error} {error:?}").contains("hunter"), "{error:?}");
@@ -90,7 +97,9 @@ async fn odd_servers_are_used() {
     let rows = server.sql("SET sql_big_selects = 1; SELECT COUNT(*) FROM tenure_leases").unwrap();
     assert_eq!(rows, "4");
     call(&at(server.port()), Request::Observe).await.unwrap();
-    call(&store, super::support::renew(1, token)).await.unwrap();
+    call(&store, renew(1, token)).await.unwrap();
+    call(&store, release(1, token)).await.unwrap();
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
 }
 
 /// They are compared as the server compares them.

@@ -104,7 +104,7 @@ pub(crate) async fn old_records_alone_are_deleted(store: AnyStore) {
 async fn old_records_are_deleted(server: TestServer) {
     old_records_alone_are_deleted(server.store()).await;
 }
-story!(old_records_are_deleted: redis_rs, fred, postgres, etcd);
+story!(old_records_are_deleted: redis_rs, fred, postgres, etcd, mysql);
 
 #[tokio::test]
 async fn old_records_in_memory_are_deleted() {
@@ -170,7 +170,7 @@ async fn tokens_rise_while_records_are_deleted(server: TestServer) {
     proxy.set_requests(Flow::Delay(Duration::from_millis(5)));
     tokens_rise_beside(server.store(), server.store_at(proxy.port())).await;
 }
-story!(tokens_rise_while_records_are_deleted: redis_rs, fred, postgres, etcd);
+story!(tokens_rise_while_records_are_deleted: redis_rs, fred, postgres, etcd, mysql);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_rise_while_rows_of_a_file_are_deleted() {
@@ -210,7 +210,7 @@ async fn a_renewal_during_a_purge_is_kept(server: TestServer) {
         }
     }
 }
-story!(a_renewal_during_a_purge_is_kept: redis_rs, postgres);
+story!(a_renewal_during_a_purge_is_kept: redis_rs, postgres, mysql);
 
 const OLD: usize = 600;
 
@@ -244,4 +244,4 @@ async fn purges_cost_no_lead_and_no_connection(server: TestServer) {
     assert_eq!(proxy.connections(), connections);
     soon(leader.stop()).await.unwrap();
 }
-story!(purges_cost_no_lead_and_no_connection: redis_rs, fred, postgres, etcd);
+story!(purges_cost_no_lead_and_no_connection: redis_rs, fred, postgres, etcd, mysql);

@@ -22,6 +22,8 @@ pub use election::{Election, Tenant};
 pub use store::CasStore;
 #[cfg(any(feature = "mysql", feature = "objects"))]
 pub(super) use store::fresh;
+#[cfg(feature = "mysql")]
+pub(super) use store::now;
 
 /// A backend that keeps values, and can compare and swap each.
 ///

@@ -361,7 +361,7 @@ impl Election {
 }
 
 /// The wall clock. New tokens are at least its microseconds; no decision depends on it.
-fn now() -> Instant {
+pub(in crate::store) fn now() -> Instant {
     // A clock before 1970 is as wrong as one at 1970.
     Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

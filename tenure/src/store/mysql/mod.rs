@@ -2,8 +2,9 @@
 //!
 //! The contract is carried out by this process on what it has read, and one statement swaps it in:
 //! it changes the row only if the row, the elections' one past and the server's identity are still
-//! those that were read. What was written is read back in the same message. No transaction stays open between two statements, so a process that is
-//! paused locks no row. No decision rests on the server's clock.
+//! those that were read. What was written is read back in the same message. No transaction stays open
+//! between two statements, so a process that is paused locks no row. No decision rests on the
+//! server's clock.
 //!
 //! A server's identity is its name, a number that it draws after each start, and the time at which
 //! the tables were made. The number is kept in a table of the engine MEMORY, which is empty after a
@@ -32,6 +33,7 @@ mod examine;
 mod facts;
 mod link;
 mod message;
+mod purge;
 mod register;
 mod settings;
 mod sql;

@@ -15,25 +15,27 @@
 //!   stamping is carried out twice.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::FutureExt;
 use mysql_async::Value;
+use tenure_core::Mark;
 use tenure_core::contract::Past;
 
 use super::config::MysqlConfig;
 use super::facts::{is_on, is_one_session, read_only};
 use super::link::{Link, Live, altered};
 use super::message::Told;
-use super::sql::{Guard, NewPast, Swap, Version, is_of, is_of_a_message, room};
+use super::sql::{AnotherPast, Guard, NewPast, Swap, Version, is_of, is_of_a_message, room};
 use super::wakeup;
 use crate::store::cas::{Cas, Change, Election, Swapped, Tenant, Versioned};
 use crate::store::key::fnv;
 use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
+use crate::store::watches::Watches;
 use crate::store::{Key, StoreError, StoreErrorKind, StoreTraits, Watched};
 
 /// Most calls of ten thousand elections share messages: the next one has what was asked for while
@@ -46,22 +48,23 @@ const LISTED: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Register {
     pub(super) link: Arc<Link>,
+    pub(super) watches: Arc<Mutex<Watches<Key, Mark>>>,
 }
 
 /// The rows that were read, and the server that has them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
-    identity: u128,
-    guard: Guard,
+    pub(super) identity: u128,
+    pub(super) guard: Guard,
     /// The version of the election's row, if there is one.
-    row: Option<Version>,
-    tenant: Option<Tenant>,
-    past: Option<Past>,
+    pub(super) row: Option<Version>,
+    pub(super) tenant: Option<Tenant>,
+    pub(super) past: Option<Past>,
 }
 
 impl Register {
     pub(super) fn new(config: MysqlConfig) -> Self {
-        Self { link: Arc::new(Link::new(config)) }
+        Self { link: Arc::new(Link::new(config)), watches: Arc::default() }
     }
 
     /// The rows of an election, whose server has drawn its number and has a past.
@@ -81,15 +84,17 @@ impl Register {
         Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail))
     }
 
-    /// The elections after that one.
-    async fn some_keys(&self, after: Vec<u8>) -> Result<Step<Vec<u8>, BTreeSet<Key>>, StoreError> {
-        let live = self.link.live(Patience::Fails).await?;
-        let rows = self.link.ask(&live, self.link.config.tables.list(&after, LISTED)).await?.rows;
+    /// The elections of the next few rows after that one.
+    pub(super) async fn some_keys(
+        &self,
+        live: &Live,
+        after: Vec<u8>,
+    ) -> Result<Step<Vec<u8>, BTreeSet<Key>>, StoreError> {
+        let rows = self.link.ask(live, self.link.config.tables.list(&after, LISTED)).await?.rows;
         let next = (rows.len() == LISTED).then(|| rows.last().and_then(|row| bytes(&row[0])));
         let is_used = |row: &&Vec<Value>| number(&row[1]) == Some(1);
-        let key = |row: &Vec<Value>| Key::new(str::from_utf8(&bytes(&row[0])?).ok()?).ok();
         Ok(Step {
-            made: rows.iter().filter(is_used).filter_map(key).collect(),
+            made: rows.iter().filter(is_used).filter_map(|row| key(&row[0])).collect(),
             next: next.flatten(),
         })
     }
@@ -149,7 +154,11 @@ impl Cas for Register {
         let register = self.clone();
         let step = move |after: Vec<u8>| {
             let register = register.clone();
-            async move { register.some_keys(after).await }.boxed()
+            async move {
+                let live = register.link.live(Patience::Fails).await?;
+                register.some_keys(&live, after).await
+            }
+            .boxed()
         };
         in_steps(&self.link.runtime, step).await
     }
@@ -214,16 +223,20 @@ impl Found {
 
     /// The next past of a swap, which is another one than this.
     fn noted(&self, past: Past) -> NewPast {
-        let nanos = u64::try_from(past.watched.as_nanos()).unwrap_or(u64::MAX);
         let is_watched_longer = self.past.is_some_and(|before| {
             before.watched < past.watched && Past { watched: past.watched, ..before } == past
         });
         if is_watched_longer {
-            return NewPast::Watched(nanos);
+            return NewPast::Watched(nanos(past.watched));
         }
+        NewPast::Another(self.another(past))
+    }
+
+    /// That past, which is another one than this.
+    pub(super) fn another(&self, past: Past) -> AnotherPast {
         let is_new_stamp = self.past.is_none_or(|before| before.stamp != past.stamp);
         let value = Election { tenant: None, past: Some(past) }.write();
-        NewPast::Another { value, watched: nanos, is_new_stamp }
+        AnotherPast { value, watched: nanos(past.watched), is_new_stamp }
     }
 
     /// The outcome of a swap to this, by what is there afterwards: these rows with their versions,
@@ -294,11 +307,6 @@ impl Found {
         let value = Election { tenant: tenant.clone(), past: *past }.write();
         Versioned { value, version: Box::new(self) }
     }
-
-    /// The version of the election's row.
-    pub(super) fn row(&self) -> Option<Version> {
-        self.row
-    }
 }
 
 /// A part of an election in a column. An empty one has nothing in it.
@@ -307,6 +315,11 @@ fn election(key: &Key, column: &Value) -> Result<Election, StoreError> {
         Some(text) => Election::read(key, &text),
         None => Ok(Election::default()),
     }
+}
+
+/// An election's name in a column. Other names are of rows that no candidate has written.
+pub(super) fn key(column: &Value) -> Option<Key> {
+    Key::new(str::from_utf8(&bytes(column)?).ok()?).ok()
 }
 
 /// A column's bytes. Answers in text have nothing else but nulls.
@@ -320,6 +333,10 @@ pub(super) fn bytes(column: &Value) -> Option<Vec<u8>> {
 /// A version in a column.
 pub(super) fn version(column: &Value) -> Option<Version> {
     bytes(column)?.try_into().ok()
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn number(column: &Value) -> Option<u64> {

@@ -106,13 +106,13 @@ impl Swap {
     fn watched(&self) -> Option<u64> {
         match self.new_past {
             Some(NewPast::Watched(nanos)) => Some(nanos),
-            Some(NewPast::Another { .. }) | None => None,
+            Some(NewPast::Another(_)) | None => None,
         }
     }
 
     /// True if it writes another past, which no other swap of a message can compare then.
     pub(super) fn is_apart(&self) -> bool {
-        matches!(self.new_past, Some(NewPast::Another { .. }))
+        matches!(self.new_past, Some(NewPast::Another(_)))
     }
 
     /// The number of rows that it replaces: none if it only notes a watch.
@@ -137,8 +137,35 @@ pub(super) enum NewPast {
     /// It was watched for so many nanoseconds. What others have decided by a shorter watch is still
     /// so, so its version stays: candidates that watch at the same time do not wait for each other.
     Watched(u64),
-    /// It is another one, which was watched for so long: at least, if it has the same stamp.
-    Another { value: Bytes, watched: u64, is_new_stamp: bool },
+    Another(AnotherPast),
+}
+
+/// One with another version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AnotherPast {
+    pub(super) value: Bytes,
+    /// It was watched for so many nanoseconds: at least, if it has the same stamp.
+    pub(super) watched: u64,
+    pub(super) is_new_stamp: bool,
+}
+
+impl AnotherPast {
+    fn assignments(&self, drawn: &str) -> String {
+        let Self { value, watched, is_new_stamp } = self;
+        let (value, longest) = (hex(value), format!("GREATEST(p.watched, {watched})"));
+        let watched = if *is_new_stamp { watched.to_string() } else { longest };
+        format!("p.version = {drawn}, p.watched = {watched}, p.value = {value}")
+    }
+}
+
+/// Rows that a purge deletes.
+#[derive(Clone, Debug)]
+pub(super) struct Deletion {
+    pub(super) guard: Guard,
+    /// The next past, unless it stays.
+    pub(super) new_past: Option<AnotherPast>,
+    /// The elections, and the versions of their rows that were read.
+    pub(super) rows: Vec<(Key, Version)>,
 }
 
 impl MysqlTables {
@@ -262,10 +289,14 @@ impl MysqlTables {
     }
 
     fn condition(server: &str, id: u64, guard: &Guard) -> String {
+        Self::condition_with(&format!("p.version = {}", hex(&guard.past)), server, id, guard)
+    }
+
+    /// The same with another condition on the past.
+    fn condition_with(past: &str, server: &str, id: u64, guard: &Guard) -> String {
         format!(
-            "p.one = 1 AND p.version = {} AND b.server = {server} AND b.nonce = {} AND @@autocommit = 1 AND \
-             CONCAT(@@read_only) IN ('0', 'OFF') AND CONNECTION_ID() = {id}",
-            hex(&guard.past),
+            "p.one = 1 AND {past} AND b.server = {server} AND b.nonce = {} AND @@autocommit = 1 AND CONCAT(@@read_only) IN \
+             ('0', 'OFF') AND CONNECTION_ID() = {id}",
             hex(&guard.nonce)
         )
     }
@@ -321,12 +352,8 @@ impl MysqlTables {
             if swap.new_row.is_some() {
                 assigned.insert(format!("e.version = {drawn}, e.hint = v.hint, e.value = v.value"));
             }
-            if let Some(NewPast::Another { value, watched, is_new_stamp }) = &swap.new_past {
-                let (value, longest) = (hex(value), format!("GREATEST(p.watched, {watched})"));
-                let watched = if *is_new_stamp { watched.to_string() } else { longest };
-                assigned.insert(format!(
-                    "p.version = {drawn}, p.watched = {watched}, p.value = {value}"
-                ));
+            if let Some(NewPast::Another(past)) = &swap.new_past {
+                assigned.insert(past.assignments(&drawn));
             }
         }
         if !rows.is_empty() {
@@ -338,6 +365,42 @@ impl MysqlTables {
                 Vec::from_iter(assigned).join(", ")
             ));
         }
+        statements
+    }
+
+    /// The statements that delete rows which still have the versions that were read:
+    ///
+    /// 1. The past is replaced by one that knows their tokens. What was decided by the one before
+    ///    is not swapped in any more.
+    /// 2. The rows are deleted, if the past has what was written there. A lease that was acquired or
+    ///    renewed meanwhile has another version.
+    pub(super) fn delete(
+        &self,
+        (server, id): (&str, u64),
+        mark: Mark,
+        Deletion { guard, new_past, rows }: &Deletion,
+    ) -> Vec<String> {
+        let [leases, past, boot] = self.all();
+        let mut condition = Self::condition(server, id, guard);
+        let mut statements = Vec::new();
+        if let Some(new_past) = new_past {
+            let assignments = new_past.assignments(&drawn(mark));
+            statements.push(format!(
+                "UPDATE `{past}` p JOIN `{boot}` b SET {assignments} WHERE {condition}"
+            ));
+            let (own, value) = (hex(&mark), hex(&new_past.value));
+            let is_new = format!("LEFT(p.version, {}) = {own} AND p.value = {value}", mark.len());
+            condition = Self::condition_with(&is_new, server, id, guard);
+        }
+        let of = |(key, version): &(Key, Version)| {
+            let (key, version) = (hex(key.as_str().as_bytes()), hex(version));
+            format!("SELECT {key} AS k, {version} AS version")
+        };
+        statements.push(format!(
+            "DELETE e FROM ({}) v STRAIGHT_JOIN `{past}` p STRAIGHT_JOIN `{boot}` b STRAIGHT_JOIN `{leases}` e FORCE INDEX \
+             (PRIMARY) ON e.k = v.k WHERE e.version = v.version AND {condition}",
+            Vec::from_iter(rows.iter().map(of)).join(" UNION ALL ")
+        ));
         statements
     }
 

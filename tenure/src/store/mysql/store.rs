@@ -16,7 +16,7 @@ use crate::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched}
 /// timeout without any answer. What waits for its turn there shares a message. The client
 /// `mysql_async` owns its socket, so this store runs in tokio and against real servers only. The
 /// server wakes no candidates: while some wait, the store asks for their rows four times a second at
-/// most. Messages and purges are not supported.
+/// most. Messages are not supported.
 #[derive(Clone, Debug)]
 pub struct Mysql(pub(super) CasStore<Register>);
 
@@ -43,7 +43,7 @@ impl Store for Mysql {
     }
 
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
-        self.0.purge(age).await
+        self.0.backend().purge(age).await
     }
 
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {

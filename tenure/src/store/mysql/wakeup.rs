@@ -99,7 +99,7 @@ async fn poll(
                 found => found?,
             };
             if let Some(found) = found
-                && let Some(version) = found.row()
+                && let Some(version) = found.row
             {
                 hinted.insert(key, (version, found));
             }
