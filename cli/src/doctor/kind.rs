@@ -104,7 +104,7 @@ kinds! {
         "Let this user read the file with the credentials, and correct its path."
     RightMissing "right-missing" Unusable:
         "Candidates that need the right can't take part.";
-        "Give the right that the text names: `SECURITY.md` has all that a candidate needs, and `tenure migrate --grant USER` prints those at PostgreSQL."
+        "Give the right that the text names: `SECURITY.md` has all that a candidate needs, and `tenure migrate --grant USER` prints those at PostgreSQL and MariaDB."
     NotPrimary "not-primary" Unusable:
         "The server accepts no writes, so no lease is granted or renewed.";
         "Name the primary, or (Redis) let sentinels or the nodes of a cluster name it: `redis+sentinel://`, `redis+cluster://`."
