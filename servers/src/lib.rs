@@ -17,6 +17,7 @@ mod etcd;
 mod kubernetes;
 mod mariadb;
 mod names;
+mod nats;
 mod pauses;
 mod pgbouncer;
 mod port;
@@ -38,6 +39,7 @@ pub use kubernetes::{
 };
 pub use mariadb::MariadbServer;
 pub use names::SilentNames;
+pub use nats::NatsServer;
 pub use pauses::undisturbed;
 pub use pgbouncer::PgBouncer;
 pub use postgres::PostgresServer;

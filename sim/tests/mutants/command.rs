@@ -15,11 +15,11 @@ fn mutants(arguments: &[&str]) -> (Option<i32>, Value, String) {
     (ran.status.code(), serde_json::from_slice(&ran.stdout).unwrap_or(Value::Null), said)
 }
 
-/// Both are in one build.
+/// All are in one build.
 #[test]
 fn mutants_are_caught_by_the_properties_that_guard_against_them() {
-    let only = ["--only", "claim-holds-at-its-end", "--only", "released-lease-renewed"];
-    let (code, rows, said) = mutants(&only);
+    let names = ["claim-holds-at-its-end", "released-lease-renewed", "left-twice"];
+    let (code, rows, said) = mutants(&names.map(|name| ["--only", name]).concat());
     assert_eq!(code, Some(0), "{said}");
     let seen = |row: usize, property: &str| {
         let sightings = rows[row]["trials"][0]["sightings"].as_array().unwrap();
@@ -27,6 +27,9 @@ fn mutants_are_caught_by_the_properties_that_guard_against_them() {
     };
     assert!(seen(0, "fail-closed"), "{rows}");
     assert!(seen(1, "linearizable") && seen(1, "own-lease-only"), "{rows}");
+    assert!(seen(2, "driver-runs-on"), "{rows}");
+    let engines = rows[2]["trials"].as_array().unwrap().iter().map(|trial| &trial["engine"]);
+    assert_eq!(engines.collect::<Vec<_>>(), ["overload", "orders"], "{rows}");
 }
 
 #[test]

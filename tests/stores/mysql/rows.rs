@@ -7,15 +7,8 @@ use tenure_sim::conformance::{Data, Mishap, Row, check};
 
 use super::support::{Place, at, local, server, with_tables};
 
-/// There are no messages and no purge, and the server ends no leases.
-const SKIPPED: [Row; 6] = [
-    Row::Messages,
-    Row::OwnMessages,
-    Row::NoLeader,
-    Row::LeastTtl,
-    Row::PurgeSpares,
-    Row::PurgedTokens,
-];
+/// There are no messages, and the server ends no leases.
+const SKIPPED: [Row; 4] = [Row::Messages, Row::OwnMessages, Row::NoLeader, Row::LeastTtl];
 
 /// The tables may be emptied, and the server restarted.
 pub(crate) fn place() -> Place {

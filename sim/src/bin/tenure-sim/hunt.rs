@@ -20,7 +20,7 @@ pub(crate) struct HuntArguments {
     /// The store of real servers
     #[arg(long)]
     store: Option<String>,
-    /// The number of seeds, from 1 on
+    /// The number of seeds, from 1 on; of steps, in a search through all orders
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
     #[command(flatten)]
@@ -38,6 +38,11 @@ pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
     if arguments.engine == Arena::Overload {
         let HuntArguments { runs, until, .. } = arguments;
         written(mutants::overloaded::hunt(io::stdout(), *runs, until))?;
+        return Ok(0);
+    }
+    if arguments.engine == Arena::Orders {
+        let steps = u8::try_from(arguments.runs).unwrap_or(u8::MAX);
+        written(mutants::ordered::hunt(io::stdout(), steps))?;
         return Ok(0);
     }
     let hunt = Hunt {

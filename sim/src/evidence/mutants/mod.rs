@@ -16,6 +16,7 @@ mod catalogue;
 mod diff;
 mod hunt;
 mod joined;
+pub mod ordered;
 pub mod overloaded;
 mod sources;
 mod trial;
@@ -89,8 +90,8 @@ pub struct Chase {
     pub guards: &'static [&'static str],
 }
 
-/// An engine of a mutated simulator, or the audit of what its processes would have logged. The
-/// present build need not have it. With real servers, runs take seconds, and a seed does not give
+/// An engine of a mutated simulator, the audit of what its processes would have logged, or the search
+/// through all orders of a driver's events. The present build need not have it. With real servers, runs take seconds, and a seed does not give
 /// the same run twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -99,6 +100,7 @@ pub enum Arena {
     Model,
     Turmoil,
     Overload,
+    Orders,
     Audit,
     Real,
 }
@@ -109,15 +111,17 @@ pub const MODEL_SEEDS: u64 = 20_000;
 pub const TURMOIL_SEEDS: u64 = 400;
 /// The most seeds that a mutant may need in the overload engine.
 pub const OVERLOAD_SEEDS: u64 = 16;
+/// The most steps that a mutant may need in an order of events.
+pub const ORDER_STEPS: u64 = 11;
 /// The most seeds that a mutant may need in an audit of the model engine's runs.
 pub const AUDIT_SEEDS: u64 = 5_000;
 /// The most seeds that a mutant may need on real servers.
 pub const REAL_SEEDS: u64 = 48;
 
 impl Arena {
-    /// All engines, and the audit.
-    pub const ALL: [Self; 5] =
-        [Self::Model, Self::Turmoil, Self::Overload, Self::Audit, Self::Real];
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Model, Self::Turmoil, Self::Overload, Self::Orders, Self::Audit, Self::Real];
 
     /// The engine's name.
     pub const fn name(self) -> &'static str {
@@ -125,17 +129,19 @@ impl Arena {
             Self::Model => "model",
             Self::Turmoil => "turmoil",
             Self::Overload => "overload",
+            Self::Orders => "orders",
             Self::Audit => "audit",
             Self::Real => "real",
         }
     }
 
-    /// The most seeds that a mutant may need there.
+    /// The most seeds, or steps, that a mutant may need there.
     pub const fn seeds(self) -> u64 {
         match self {
             Self::Model => MODEL_SEEDS,
             Self::Turmoil => TURMOIL_SEEDS,
             Self::Overload => OVERLOAD_SEEDS,
+            Self::Orders => ORDER_STEPS,
             Self::Audit => AUDIT_SEEDS,
             Self::Real => REAL_SEEDS,
         }
@@ -151,7 +157,7 @@ impl Arena {
     const fn jobs(self, threads: usize) -> usize {
         match self {
             Self::Real => threads * 3,
-            Self::Model | Self::Turmoil | Self::Overload | Self::Audit => threads,
+            Self::Model | Self::Turmoil | Self::Overload | Self::Orders | Self::Audit => threads,
         }
     }
 }
@@ -179,6 +185,11 @@ impl Mutant {
                     faults: "",
                     guards,
                 });
+            }
+            (_, Arena::Orders) => {
+                let is_ordered = catalogue::is_ordered(self.name);
+                let guards = &[PropertyName::DRIVER_RUNS_ON.as_str()];
+                return is_ordered.then_some(Chase { store: None, faults: "", guards });
             }
             (Shows::Servers(OnServers { store, faults }), Arena::Real) => {
                 return Some(Chase { store: Some(store), faults, guards: self.caught_by });

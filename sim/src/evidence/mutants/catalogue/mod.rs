@@ -8,11 +8,13 @@ mod driver;
 mod ending;
 mod many;
 mod on_servers;
+mod ordered;
 mod overload;
 mod scripts;
 
 pub(super) use audited::audited;
 pub(super) use on_servers::on_servers;
+pub(super) use ordered::is_ordered;
 
 use super::Mutant;
 
