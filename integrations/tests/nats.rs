@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use tenure::store::cas::CasStore;
 use tenure_servers::NatsServer;
-use tenure_sim::conformance::{Data, Harness, Row, Unsupported};
+use tenure_sim::conformance::{Data, Harness, Unsupported};
 
 #[path = "../examples/nats/store.rs"]
 mod store;

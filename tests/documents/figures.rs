@@ -18,7 +18,7 @@ fn the_questions_have_the_figures_of_the_settings() {
     for figure in [
         format!("at most {} at default settings, and retries", seconds(normal.validity)),
         format!(
-            "at most {} and {} (`Config::explain().worst_case_failover`)",
+            "it takes {} and {} (`Config::explain().worst_case_failover`)",
             seconds(normal.worst_case_failover),
             seconds(fast.worst_case_failover)
         ),
@@ -41,7 +41,7 @@ fn the_page_on_deploying_has_the_figures_of_the_settings() {
     for figure in [
         format!("`longest_stop`, {:.0} s at default", config.explain().longest_stop.as_secs_f64()),
         format!("leads after the TTL, {}", seconds(config.ttl())),
-        format!("up to {} [cost no lead]", seconds(config.explain().largest_pause)),
+        format!("up to {}, `explain().largest_pause`", seconds(config.explain().largest_pause)),
         format!("up to the stop margin, {}, as a pause", seconds(config.stop_margin())),
     ] {
         assert!(page.contains(&figure), "docs/deploying.md does not say: {figure}");

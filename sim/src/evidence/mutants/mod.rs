@@ -187,9 +187,9 @@ impl Mutant {
                 });
             }
             (_, Arena::Orders) => {
+                const GUARDS: &[&str] = &[PropertyName::DRIVER_RUNS_ON.as_str()];
                 let is_ordered = catalogue::is_ordered(self.name);
-                let guards = &[PropertyName::DRIVER_RUNS_ON.as_str()];
-                return is_ordered.then_some(Chase { store: None, faults: "", guards });
+                return is_ordered.then_some(Chase { store: None, faults: "", guards: GUARDS });
             }
             (Shows::Servers(OnServers { store, faults }), Arena::Real) => {
                 return Some(Chase { store: Some(store), faults, guards: self.caught_by });

@@ -11,6 +11,7 @@ mod store;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -90,6 +91,14 @@ pub trait Cas: Send + Sync + 'static {
     fn identity(version: &Self::Version) -> u128 {
         let _ = version;
         0
+    }
+
+    /// The time for which the shared past was watched, as the server told with a version. A swap
+    /// need not compare it, so that candidates which watch at the same time do not wait for each
+    /// other; then the value that was swapped may have a shorter one. Default: the value's.
+    fn watched(version: &Self::Version) -> Option<Duration> {
+        let _ = version;
+        None
     }
 
     /// The name of a version, which the value that replaces it has. A process whose swap was done,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -252,8 +252,12 @@ impl<C: Cas> CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
+                    let watched = C::watched(&version);
                     self.note(key, &reply, &after, Versioned { value, version });
-                    return Ok(reply);
+                    return Ok(match watched {
+                        Some(watched) => reply.watched_for(watched, request, &after),
+                        None => reply,
+                    });
                 }
                 // What this process has written last may be old.
                 Swapped::Conflict if is_known => {}
@@ -303,6 +307,24 @@ impl<C: Cas> Store for CasStore<C> {
             }
             std::future::ready(is_hint.then_some(change.key))
         })
+    }
+}
+
+impl Reply {
+    /// The same reply with a past that was watched for so long: other elections share it, so the
+    /// value that this one began with may not say so yet.
+    fn watched_for(mut self, watched: Duration, request: &Request, election: &Election) -> Self {
+        let (past, quarantine) = match (&mut self, request) {
+            (Self::At(shown), Request::Ask { quarantine, .. }) => {
+                (&mut shown.sight.past, Some(*quarantine))
+            }
+            (Self::Renewed { past, .. }, _) => {
+                (past, election.tenant.as_ref().map(|tenant| tenant.record.quarantine))
+            }
+            _ => return self,
+        };
+        *past = past.filter(|past| quarantine.is_none_or(|it| watched < it.max(past.longest)));
+        self
     }
 }
 

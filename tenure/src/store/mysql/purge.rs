@@ -1,35 +1,56 @@
 //! The deletion of the rows of long-ended elections, some at a time, in the order of their keys.
 //!
+//! First all rows are read, then the past learns the highest token that goes, and then the rows are
+//! deleted. So the past changes once in a purge: each change of it costs every candidate a swap that
+//! was under way. What was decided by the past before is not swapped in any more, so no new lease
+//! has a token below one that is deleted.
+//!
 //! A row is deleted if it is still the one that was read, and its lease was given back or watched by
-//! this process. Rows that were read before others changed the past are left to the next purge.
+//! this process. The others are left to the next purge, and so are rows that others have locked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use mysql_async::Value;
-use tenure_core::contract::{self, Moment};
-use tenure_core::{Reply, Request};
+use tenure_core::contract::{self, Moment, Past};
+use tenure_core::{Mark, Reply, Request, Token};
 
-use super::link::{Live, mark};
-use super::register::{Found, Register, key};
-use super::sql::{Deletion, Shows};
+use super::link::{Live, altered, mark};
+use super::register::{Found, Register, bytes, is_damaged, key, number};
+use super::sql::{Shows, Version};
 use crate::store::cas::{fresh, now};
 use crate::store::slot::Patience;
 use crate::store::steps::{Step, in_steps};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
+/// The next step of a purge.
+#[derive(Default)]
+struct Place {
+    after: Vec<u8>,
+    /// The election with the highest token among those to delete.
+    last: Option<Due>,
+    /// True once the past knows that token.
+    deletes: bool,
+}
+
+/// A row that is old enough, and may be deleted as it is.
+struct Due {
+    key: Key,
+    token: Token,
+    mark: Mark,
+    watched: bool,
+}
+
 impl Register {
     pub(super) async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         let register = self.clone();
-        let step = move |after: Vec<u8>| {
+        let step = move |place: Place| {
             let register = register.clone();
             async move {
                 let live = register.link.live(Patience::Fails).await?;
-                let Step { made, next } = register.some_keys(&live, after).await?;
-                let made = register.delete_old(&live, &made, age).await?;
-                Ok(Step { made, next })
+                register.step(&live, place, age).await
             }
             .boxed()
         };
@@ -38,77 +59,115 @@ impl Register {
         Ok(deleted)
     }
 
-    /// Deletes the old ones of these elections.
-    async fn delete_old(
+    async fn step(
+        &self,
+        live: &Live,
+        place: Place,
+        age: Duration,
+    ) -> Result<Step<Place, u64>, StoreError> {
+        let Place { after, last, deletes } = place;
+        let Step { made: keys, next } = self.some_keys(live, after).await?;
+        let rows = self.due(live, &keys, age).await?;
+        let (made, last) = if deletes {
+            (self.delete(live, rows).await?, last)
+        } else {
+            let dues = rows.into_iter().map(|(due, _)| due).chain(last);
+            (0, dues.max_by_key(|due| due.token))
+        };
+        let next = match (next, &last) {
+            (Some(after), _) => Some(Place { after, last, deletes }),
+            (None, Some(due)) if !deletes && self.tell_past(live, due).await? => {
+                Some(Place { deletes: true, ..Place::default() })
+            }
+            (None, _) => None,
+        };
+        Ok(Step { made, next })
+    }
+
+    /// The old ones among these elections, with what was read.
+    async fn due(
         &self,
         live: &Live,
         keys: &BTreeSet<Key>,
         age: Duration,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Vec<(Due, Found)>, StoreError> {
         if keys.is_empty() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let (tables, server) = (&self.link.config.tables, &live.facts.server);
         let read = tables.read(server, &Vec::from_iter(keys), Shows::All);
         let rows = self.link.ask(live, read).await?.rows;
-        let due = self.due(live, &rows, age).inspect_err(|it| self.link.refused(live, it))?;
-        let Some(due) = due else { return Ok(0) };
-        let statements = tables.delete((server, live.facts.id), mark()?, &due).join("; ");
-        let answer = self.link.ask(live, statements).await;
-        let changed = answer.map_err(|error| self.explained(error))?.changed;
-        Ok(changed.last().copied().unwrap_or_default())
+        let due = rows.iter().filter_map(|row| self.due_of(live, row, age).transpose());
+        due.collect::<Result<_, _>>().inspect_err(|error| self.link.refused(live, error))
     }
 
-    /// What is old enough in an answer to a read, and may be deleted as it is.
-    fn due(
+    fn due_of(
         &self,
         live: &Live,
-        rows: &[Vec<Value>],
+        row: &[Value],
         age: Duration,
-    ) -> Result<Option<Deletion>, StoreError> {
-        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Result<Option<(Due, Found)>, StoreError> {
         let read_at = self.link.runtime.now();
-        let mut due: Option<(Found, Deletion)> = None;
-        let mut past = None;
-        for row in rows {
-            let Some(key) = row.get(10).and_then(key) else { continue };
-            let found = match Found::read(&key, row, live.facts.id) {
-                // A damaged record is kept.
-                Err(error) if error.kind() == StoreErrorKind::BadRecord => continue,
-                found => found?,
-            };
-            // The server has lost its number, or the past was deleted: a candidate begins both.
-            let Some(found) = found else { return Ok(None) };
-            let (Some(tenant), Some(version)) = (&found.tenant, found.row) else { continue };
-            let record = tenant.record;
-            if now().since(record.written) <= age {
-                continue;
-            }
-            let mark = record.mark();
-            watches.sees(key.clone(), mark, record.ttl.max(record.quarantine), read_at);
-            let watched = watches.watched(&key, read_at) == Some(&mark);
-            // All rows are of one snapshot, so they have the same past.
-            let mut next = past.or(found.past);
-            let at = Moment {
-                now: now(),
-                identity: found.identity,
-                fresh: fresh()?,
-                first: true,
-                trust_empty_store: false,
-            };
-            let request = Request::Purge { mark, watched };
-            if contract::apply(&mut Some(record), &mut next, at, request) == Reply::Purged {
-                past = next;
-                let guard = found.guard.clone();
-                let none = || (found, Deletion { guard, new_past: None, rows: Vec::new() });
-                due.get_or_insert_with(none).1.rows.push((key, version));
+        // A damaged row is kept.
+        let Some(key) = row.get(10).and_then(key).filter(|key| !is_damaged(key, row)) else {
+            return Ok(None);
+        };
+        // Without a number or a past, candidates begin them first.
+        let Some(found) = Found::read(&key, row, live.facts.id)? else { return Ok(None) };
+        let Some(record) = found.tenant.as_ref().map(|tenant| tenant.record) else {
+            return Ok(None);
+        };
+        if now().since(record.written) <= age {
+            return Ok(None);
+        }
+        let (token, mark) = (record.token, record.mark());
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        watches.sees(key.clone(), mark, record.ttl.max(record.quarantine), read_at);
+        let watched = watches.watched(&key, read_at) == Some(&mark);
+        let due = Due { key, token, mark, watched };
+        Ok((record.released || watched).then_some((due, found)))
+    }
+
+    /// Notes the highest token that is deleted in the past, as the contract does with the record that
+    /// has it. False if either has changed.
+    async fn tell_past(&self, live: &Live, due: &Due) -> Result<bool, StoreError> {
+        let found = self.read(live, &due.key).await?;
+        let Some(past) = found.purged(due)? else { return Ok(false) };
+        if Some(past) == found.past {
+            return Ok(true);
+        }
+        let (tables, place) = (&self.link.config.tables, (&*live.facts.server, live.facts.id));
+        let (mark, past) = (mark()?, found.another(past));
+        let sql = tables.replace_past(place, &found.guard, mark, &past);
+        let answer = self.link.ask(live, sql).await?;
+        let shown = |at: usize| bytes(answer.rows.first()?.get(at)?);
+        let is_replaced = answer.changed.first() == Some(&1);
+        let is_as_sent = shown(1).is_some_and(|value| value == past.value)
+            && shown(0).is_some_and(|version| version.starts_with(&mark));
+        if is_replaced && !is_as_sent { Err(altered()) } else { Ok(is_replaced) }
+    }
+
+    /// Deletes those of which the past knows that they are gone.
+    async fn delete(&self, live: &Live, rows: Vec<(Due, Found)>) -> Result<u64, StoreError> {
+        let Some(guard) = rows.first().map(|(_, found)| found.guard.clone()) else { return Ok(0) };
+        let mut known = BTreeMap::<Key, Version>::new();
+        for (due, found) in rows {
+            if let Some(version) = found.row
+                && found.purged(&due)? == found.past
+            {
+                known.insert(due.key, version);
             }
         }
-        Ok(due.map(|(found, deletion)| {
-            let new_past = past.filter(|past| Some(*past) != found.past);
-            let new_past = new_past.map(|past| found.another(past));
-            Deletion { new_past, ..deletion }
-        }))
+        if known.is_empty() {
+            return Ok(0);
+        }
+        let place = (&*live.facts.server, live.facts.id);
+        let sql = self.link.config.tables.delete(place, &guard, &known);
+        match self.link.ask(live, sql).await {
+            Ok(answer) => Ok(answer.rows.first().and_then(|row| number(&row[0])).unwrap_or(0)),
+            Err(error) if error.kind() == StoreErrorKind::Locked => Ok(0),
+            Err(error) => Err(self.explained(error)),
+        }
     }
 
     /// Adds what to do to a refusal.
@@ -119,5 +178,18 @@ impl Register {
         let [leases, ..] = self.link.config.tables.all();
         let detail = format!("to purge, the user needs: GRANT DELETE ON `{leases}`");
         StoreError::new(StoreErrorKind::Permission, detail).with_source(error)
+    }
+}
+
+impl Found {
+    /// The past once that record is deleted, as the contract has it; `None` if it is kept.
+    fn purged(&self, due: &Due) -> Result<Option<Past>, StoreError> {
+        let mut record = self.tenant.as_ref().map(|tenant| tenant.record);
+        let mut past = self.past;
+        let (identity, fresh) = (self.identity, fresh()?);
+        let at = Moment { now: now(), identity, fresh, first: true, trust_empty_store: false };
+        let request = Request::Purge { mark: due.mark, watched: due.watched };
+        let reply = contract::apply(&mut record, &mut past, at, request);
+        Ok(past.filter(|_| reply == Reply::Purged))
     }
 }

@@ -68,7 +68,7 @@ impl Register {
     }
 
     /// The rows of an election, whose server has drawn its number and has a past.
-    async fn read(&self, live: &Live, key: &Key) -> Result<Found, StoreError> {
+    pub(super) async fn read(&self, live: &Live, key: &Key) -> Result<Found, StoreError> {
         // The server was started, or the past was deleted, since the last time.
         for begins in [false, true] {
             if begins {
@@ -148,6 +148,10 @@ impl Cas for Register {
 
     fn identity(found: &Box<Found>) -> u128 {
         found.identity
+    }
+
+    fn watched(found: &Box<Found>) -> Option<Duration> {
+        found.past.map(|past| past.watched)
     }
 
     async fn keys(&self) -> Result<BTreeSet<Key>, StoreError> {
@@ -232,7 +236,7 @@ impl Found {
         NewPast::Another(self.another(past))
     }
 
-    /// That past, which is another one than this.
+    /// The columns of that past, unlike the one that was read.
     pub(super) fn another(&self, past: Past) -> AnotherPast {
         let is_new_stamp = self.past.is_none_or(|before| before.stamp != past.stamp);
         let value = Election { tenant: None, past: Some(past) }.write();
@@ -299,6 +303,11 @@ impl Found {
         if has_past && wrote_past {
             self.guard.past = now.guard.past;
         }
+        if now.guard.past == self.guard.past
+            && let (Some(past), Some(now)) = (&mut self.past, now.past)
+        {
+            past.watched = past.watched.max(now.watched);
+        }
         Ok(Some(self))
     }
 
@@ -315,6 +324,11 @@ fn election(key: &Key, column: &Value) -> Result<Election, StoreError> {
         Some(text) => Election::read(key, &text),
         None => Ok(Election::default()),
     }
+}
+
+/// True if the election's own row holds none.
+pub(super) fn is_damaged(key: &Key, row: &[Value]) -> bool {
+    row.get(12).is_some_and(|value| election(key, value).is_err())
 }
 
 /// An election's name in a column. Other names are of rows that no candidate has written.
@@ -339,6 +353,6 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn number(column: &Value) -> Option<u64> {
+pub(super) fn number(column: &Value) -> Option<u64> {
     str::from_utf8(&bytes(column)?).ok()?.parse().ok()
 }

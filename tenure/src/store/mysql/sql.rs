@@ -2,9 +2,9 @@
 //!
 //! Values are hexadecimal literals and numbers, so neither `sql_mode` nor a character set changes a
 //! statement's meaning, and columns that are compared hold bytes. Each statement is a transaction of
-//! its own, so no lock is held between two. One that changes rows reads, of every table in it, the newest committed rows and locks
-//! them until it is committed, whatever the isolation level: what it compares is still so when it
-//! writes.
+//! its own, so no lock is held between two. One that changes rows reads, of every table in it, the
+//! newest committed rows and locks them until it is committed, whatever the isolation level: what it
+//! compares is still so when it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -158,16 +158,6 @@ impl AnotherPast {
     }
 }
 
-/// Rows that a purge deletes.
-#[derive(Clone, Debug)]
-pub(super) struct Deletion {
-    pub(super) guard: Guard,
-    /// The next past, unless it stays.
-    pub(super) new_past: Option<AnotherPast>,
-    /// The elections, and the versions of their rows that were read.
-    pub(super) rows: Vec<(Key, Version)>,
-}
-
 impl MysqlTables {
     /// Checks the name of the first table, which the others' begin with.
     ///
@@ -289,14 +279,10 @@ impl MysqlTables {
     }
 
     fn condition(server: &str, id: u64, guard: &Guard) -> String {
-        Self::condition_with(&format!("p.version = {}", hex(&guard.past)), server, id, guard)
-    }
-
-    /// The same with another condition on the past.
-    fn condition_with(past: &str, server: &str, id: u64, guard: &Guard) -> String {
         format!(
-            "p.one = 1 AND {past} AND b.server = {server} AND b.nonce = {} AND @@autocommit = 1 AND CONCAT(@@read_only) IN \
-             ('0', 'OFF') AND CONNECTION_ID() = {id}",
+            "p.one = 1 AND p.version = {} AND b.server = {server} AND b.nonce = {} AND @@autocommit = 1 AND \
+             CONCAT(@@read_only) IN ('0', 'OFF') AND CONNECTION_ID() = {id}",
+            hex(&guard.past),
             hex(&guard.nonce)
         )
     }
@@ -368,40 +354,44 @@ impl MysqlTables {
         statements
     }
 
-    /// The statements that delete rows which still have the versions that were read:
-    ///
-    /// 1. The past is replaced by one that knows their tokens. What was decided by the one before
-    ///    is not swapped in any more.
-    /// 2. The rows are deleted, if the past has what was written there. A lease that was acquired or
-    ///    renewed meanwhile has another version.
+    /// The statements that replace the past that was read, and show its version and value.
+    pub(super) fn replace_past(
+        &self,
+        (server, id): (&str, u64),
+        guard: &Guard,
+        mark: Mark,
+        past: &AnotherPast,
+    ) -> String {
+        let [_, past_table, boot] = self.all();
+        let assignments = past.assignments(&drawn(mark));
+        let condition = Self::condition(server, id, guard);
+        format!(
+            "UPDATE `{past_table}` p JOIN `{boot}` b SET {assignments} WHERE {condition}; SELECT version, value FROM \
+             `{past_table}` WHERE one = 1"
+        )
+    }
+
+    /// The statements that delete rows which still have these versions, if the past is still the one
+    /// that was read, and show their number. A lease that was acquired or renewed meanwhile has
+    /// another version.
     pub(super) fn delete(
         &self,
         (server, id): (&str, u64),
-        mark: Mark,
-        Deletion { guard, new_past, rows }: &Deletion,
-    ) -> Vec<String> {
+        guard: &Guard,
+        rows: &BTreeMap<Key, Version>,
+    ) -> String {
         let [leases, past, boot] = self.all();
-        let mut condition = Self::condition(server, id, guard);
-        let mut statements = Vec::new();
-        if let Some(new_past) = new_past {
-            let assignments = new_past.assignments(&drawn(mark));
-            statements.push(format!(
-                "UPDATE `{past}` p JOIN `{boot}` b SET {assignments} WHERE {condition}"
-            ));
-            let (own, value) = (hex(&mark), hex(&new_past.value));
-            let is_new = format!("LEFT(p.version, {}) = {own} AND p.value = {value}", mark.len());
-            condition = Self::condition_with(&is_new, server, id, guard);
-        }
-        let of = |(key, version): &(Key, Version)| {
+        let condition = Self::condition(server, id, guard);
+        let of = |(key, version): (&Key, &Version)| {
             let (key, version) = (hex(key.as_str().as_bytes()), hex(version));
             format!("SELECT {key} AS k, {version} AS version")
         };
-        statements.push(format!(
+        // In the order of a swap, so that neither waits for the other's second lock.
+        format!(
             "DELETE e FROM ({}) v STRAIGHT_JOIN `{past}` p STRAIGHT_JOIN `{boot}` b STRAIGHT_JOIN `{leases}` e FORCE INDEX \
-             (PRIMARY) ON e.k = v.k WHERE e.version = v.version AND {condition}",
+             (PRIMARY) ON e.k = v.k WHERE e.version = v.version AND {condition}; SELECT ROW_COUNT()",
             Vec::from_iter(rows.iter().map(of)).join(" UNION ALL ")
-        ));
-        statements
+        )
     }
 
     /// The elections after that one, in order.
