@@ -172,7 +172,8 @@ fn a_bound_on_the_stop_that_is_too_short_has_a_remedy() {
     assert!(longest_stop(value.saturating_sub(Duration::from_nanos(1))).is_err());
 }
 
-/// Times as people set them, and any other: the longest ones do not fit into 64 bits as nanoseconds.
+/// Times as people set them, and any other: the longest ones do not fit into 64 bits as
+/// nanoseconds.
 fn time() -> impl Strategy<Value = Duration> {
     let millis = prop_oneof![0..100_u64, 0..2_000_u64, 0..20_000_u64, 0..100_000_000_u64];
     prop_oneof![7 => millis.prop_map(ms), 1 => any::<Duration>()]

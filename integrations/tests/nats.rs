@@ -11,8 +11,8 @@ mod store;
 
 use store::Nats;
 
-/// `CasStore` has no messages and no purge, and this backend no list of elections and a past for each
-/// of them; the server ends no leases, and the harness only restarts it.
+/// `CasStore` has no messages and no purge, and this backend no list of elections and a past for
+/// each of them; the server ends no leases, and the harness only restarts it.
 const SKIPPED: [Row; 11] = [
     Row::FirstRequest,
     Row::LeastTtl,

@@ -17,8 +17,8 @@ const FOLDER: &str = "/usr/sbin";
 /// Streams are kept below it.
 const STREAMS: &str = "streams";
 
-/// A `nats-server` with JetStream on a loopback port, with a folder of its own, stopped and removed
-/// on drop. It writes what it acknowledges to files, and syncs them later.
+/// A `nats-server` with its streams, on a loopback port, with a folder of its own, stopped and
+/// removed on drop. It writes what it acknowledges to files, and syncs them later.
 #[derive(Debug)]
 pub struct NatsServer {
     port: u16,
@@ -79,7 +79,7 @@ impl NatsServer {
     }
 }
 
-/// True if the server greets, and has JetStream.
+/// True if the server greets, and has streams.
 fn is_ready(port: u16) -> bool {
     let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
     let mut greeting = String::new();

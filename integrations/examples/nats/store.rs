@@ -1,9 +1,9 @@
 //! A backend of one's own: a bucket of JetStream, the key-value store of a NATS server.
 //!
-//! A revision is a counter, which a loss sets back. So a version also names the server's process, by
-//! the id that it draws when it starts, and a swap reaches that process or none. What it has
-//! acknowledged the next one may have lost, so candidates watch each process for a quarantine.
-//! Not noticed: a bucket that is deleted or restored in a running server, and leaf nodes.
+//! A revision is a counter, which a loss sets back. So a version also names the server's process,
+//! by the id that it draws when it starts, and a swap reaches that process or none. What it has
+//! acknowledged the next one may have lost, so candidates watch each process for a quarantine. Not
+//! noticed: a bucket that is deleted or restored in a running server, and leaf nodes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -90,9 +90,9 @@ pub struct Chase {
     pub guards: &'static [&'static str],
 }
 
-/// An engine of a mutated simulator, the audit of what its processes would have logged, or the search
-/// through all orders of a driver's events. The present build need not have it. With real servers, runs take seconds, and a seed does not give
-/// the same run twice.
+/// An engine of a mutated simulator, the audit of what its processes would have logged, or the
+/// search through all orders of a driver's events. The present build need not have it. With real
+/// servers, runs take seconds, and a seed does not give the same run twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]

@@ -93,10 +93,11 @@ pub trait Cas: Send + Sync + 'static {
         0
     }
 
-    /// The time for which the shared past was watched, as the server told with a version. A swap
-    /// need not compare it, so that candidates which watch at the same time do not wait for each
-    /// other; then the value that was swapped may have a shorter one. Default: the value's.
-    fn watched(version: &Self::Version) -> Option<Duration> {
+    /// The time for which the [shared past](Self::SHARES_PAST) was watched, as the server told with
+    /// a version. A swap need not compare it, so that candidates which watch at the same time do
+    /// not wait for each other; then the value that was swapped may have a shorter one. Default:
+    /// the value's.
+    fn past_watched(version: &Self::Version) -> Option<Duration> {
         let _ = version;
         None
     }

@@ -252,7 +252,7 @@ impl<C: Cas> CasStore<C> {
             match swapped {
                 Swapped::Done(version) if is_new => known = Some(Versioned { value, version }),
                 Swapped::Done(version) => {
-                    let watched = C::watched(&version);
+                    let watched = C::past_watched(&version);
                     self.note(key, &reply, &after, Versioned { value, version });
                     return Ok(match watched {
                         Some(watched) => reply.watched_for(watched, request, &after),

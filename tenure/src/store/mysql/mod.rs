@@ -2,8 +2,8 @@
 //!
 //! The contract is carried out by this process on what it has read, and one statement swaps it in:
 //! it changes the row only if the row, the elections' one past and the server's identity are still
-//! those that were read. What was written is read back in the same message. No transaction stays open
-//! between two statements, so a process that is paused locks no row. No decision rests on the
+//! those that were read. What was written is read back in the same message. No transaction stays
+//! open between two statements, so a process that is paused locks no row. No decision rests on the
 //! server's clock.
 //!
 //! A server's identity is its name, a number that it draws after each start, and the time at which

@@ -1,12 +1,12 @@
 //! The deletion of the rows of long-ended elections, some at a time, in the order of their keys.
 //!
 //! First all rows are read, then the past learns the highest token that goes, and then the rows are
-//! deleted. So the past changes once in a purge: each change of it costs every candidate a swap that
-//! was under way. What was decided by the past before is not swapped in any more, so no new lease
-//! has a token below one that is deleted.
+//! deleted. So the past changes once in a purge: each change of it costs every candidate a swap
+//! that was under way. What was decided by the past before is not swapped in any more, so no new
+//! lease has a token below one that is deleted.
 //!
-//! A row is deleted if it is still the one that was read, and its lease was given back or watched by
-//! this process. The others are left to the next purge, and so are rows that others have locked.
+//! A row is deleted if it is still the one that was read, and its lease was given back or watched
+//! by this process. The others are left to the next purge, and so are rows that others have locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -121,15 +121,15 @@ impl Register {
             return Ok(None);
         }
         let (token, mark) = (record.token, record.mark());
-        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        watches.sees(key.clone(), mark, record.ttl.max(record.quarantine), read_at);
-        let watched = watches.watched(&key, read_at) == Some(&mark);
+        let mut seen = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.sees(key.clone(), mark, record.ttl.max(record.quarantine), read_at);
+        let watched = seen.watched(&key, read_at) == Some(&mark);
         let due = Due { key, token, mark, watched };
         Ok((record.released || watched).then_some((due, found)))
     }
 
-    /// Notes the highest token that is deleted in the past, as the contract does with the record that
-    /// has it. False if either has changed.
+    /// Notes the highest token that is deleted in the past, as the contract does with the record
+    /// that has it. False if either has changed.
     async fn tell_past(&self, live: &Live, due: &Due) -> Result<bool, StoreError> {
         let found = self.read(live, &due.key).await?;
         let Some(past) = found.purged(due)? else { return Ok(false) };

@@ -150,7 +150,7 @@ impl Cas for Register {
         found.identity
     }
 
-    fn watched(found: &Box<Found>) -> Option<Duration> {
+    fn past_watched(found: &Box<Found>) -> Option<Duration> {
         found.past.map(|past| past.watched)
     }
 

@@ -1,10 +1,10 @@
 //! The tables' names, and all statements.
 //!
 //! Values are hexadecimal literals and numbers, so neither `sql_mode` nor a character set changes a
-//! statement's meaning, and columns that are compared hold bytes. Each statement is a transaction of
-//! its own, so no lock is held between two. One that changes rows reads, of every table in it, the
-//! newest committed rows and locks them until it is committed, whatever the isolation level: what it
-//! compares is still so when it writes.
+//! statement's meaning, and columns that are compared hold bytes. Each statement is a transaction
+//! of its own, so no lock is held between two. One that changes rows reads, of every table in it,
+//! the newest committed rows and locks them until it is committed, whatever the isolation level:
+//! what it compares is still so when it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -371,8 +371,8 @@ impl MysqlTables {
         )
     }
 
-    /// The statements that delete rows which still have these versions, if the past is still the one
-    /// that was read, and show their number. A lease that was acquired or renewed meanwhile has
+    /// The statements that delete rows which still have these versions, if the past is still the
+    /// one that was read, and show their number. A lease that was acquired or renewed meanwhile has
     /// another version.
     pub(super) fn delete(
         &self,
@@ -404,8 +404,8 @@ impl MysqlTables {
     }
 }
 
-/// The statement by which an account may write to a table, and remove nothing there. The account is a
-/// name, or a name, `@` and hosts.
+/// The statement by which an account may write to a table, and remove nothing there. The account is
+/// a name, or a name, `@` and hosts.
 pub(crate) fn grant(table: &str, account: &str) -> String {
     let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
     let [user, host] = [user, host].map(|name| name.replace('`', "``"));
