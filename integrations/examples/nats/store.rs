@@ -1,4 +1,4 @@
-//! A backend of one's own: a bucket of JetStream, the key-value store of a NATS server.
+//! A backend of one's own: a bucket of a NATS server's key-value store.
 //!
 //! A revision is a counter, which a loss sets back. So a version also names the server's process,
 //! by the id that it draws when it starts, and a swap reaches that process or none. What it has

@@ -17,7 +17,7 @@ pub fn hunt(mut out: impl Write, most: u8) -> io::Result<()> {
     let began = Instant::now();
     for steps in 1..=most {
         for (in_call, rivals) in [(1, false), (2, false), (1, true), (2, true)] {
-            let bounds = Bounds { in_call, rivals, steps, ..Bounds::default() };
+            let bounds = Bounds { steps, in_call, rivals, ..Bounds::default() };
             let Some((what, path)) = search(&bounds).failed else { continue };
             let seen = Seen::Property(PropertyName::DRIVER_RUNS_ON.to_string());
             let what = format!("{what}, after {}", path.join(", "));

@@ -386,11 +386,12 @@ impl MysqlTables {
             let (key, version) = (hex(key.as_str().as_bytes()), hex(version));
             format!("SELECT {key} AS k, {version} AS version")
         };
+        let rows: Vec<_> = rows.iter().map(of).collect();
         // In the order of a swap, so that neither waits for the other's second lock.
         format!(
             "DELETE e FROM ({}) v STRAIGHT_JOIN `{past}` p STRAIGHT_JOIN `{boot}` b STRAIGHT_JOIN `{leases}` e FORCE INDEX \
              (PRIMARY) ON e.k = v.k WHERE e.version = v.version AND {condition}; SELECT ROW_COUNT()",
-            Vec::from_iter(rows.iter().map(of)).join(" UNION ALL ")
+            rows.join(" UNION ALL ")
         )
     }
 
