@@ -15,6 +15,9 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
 use crate::ServerError;
 use crate::error::doing;
 
@@ -77,6 +80,24 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     let gone = || io::Error::other("the thread that spawns servers has ended");
     spawner.send((command, answer)).map_err(|_| gone())?;
     result.recv().map_err(|_| gone())?
+}
+
+/// Sends a signal to a child.
+pub(crate) fn signal(child: &Child, signal: Signal) -> io::Result<()> {
+    Ok(kill_process(Pid::from_child(child), signal)?)
+}
+
+/// Pauses a child (SIGSTOP), and returns once all its threads stand still: on a busy machine they
+/// run on for milliseconds after the signal was sent.
+///
+/// # Errors
+/// If it has ended.
+pub fn pause(child: &Child) -> io::Result<()> {
+    signal(child, Signal::STOP)?;
+    let pauses_or_ends = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let id = WaitId::Pid(Pid::from_child(child));
+    let change = retry_on_intr(|| waitid(id.clone(), pauses_or_ends))?;
+    if change.is_some_and(|change| change.stopped()) { Ok(()) } else { Err(Errno::SRCH.into()) }
 }
 
 /// The file of `program`: in one of those folders, or else on the path.

@@ -30,6 +30,7 @@ mod session;
 mod worker;
 
 pub use certificates::{Authority, Certificate};
+pub use child::pause;
 pub use clock::{Course, Preload, ServerClock};
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdGrpcProxy, EtcdServer, EtcdSnapshot};

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::ServerError;
@@ -84,9 +85,10 @@ impl Process {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Pauses the process (SIGSTOP).
+    /// Pauses the process (SIGSTOP): it stands still when this returns.
     pub(crate) fn pause(&self) -> Result<(), ServerError> {
-        self.signal(Signal::STOP)
+        let outcome = self.child.as_ref().map_or_else(|| Err(Errno::SRCH.into()), child::pause);
+        outcome.map_err(doing("pausing a server"))
     }
 
     /// Lets a paused process continue (SIGCONT).
@@ -185,9 +187,11 @@ impl Process {
     /// # Errors
     /// If there is none.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), ServerError> {
-        let pid = self.pid().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let outcome = pid.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
-        outcome.map_err(|errno| doing("signalling a server")(errno.into()))
+        let outcome = self
+            .child
+            .as_ref()
+            .map_or_else(|| Err(Errno::SRCH.into()), |child| child::signal(child, signal));
+        outcome.map_err(doing("signalling a server"))
     }
 }
 

@@ -1,11 +1,10 @@
 //! A process of the application under test.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
 use crate::ServerError;
 use crate::child;
@@ -68,12 +67,13 @@ impl Worker {
         self.child.id()
     }
 
-    /// Pauses the process (SIGSTOP): its connections stay open, its clocks keep running.
+    /// Pauses the process (SIGSTOP): it stands still when this returns. Its connections stay open,
+    /// its clocks keep running.
     ///
     /// # Errors
     /// If it has ended.
     pub fn pause(&self) -> Result<(), ServerError> {
-        self.signal(Signal::STOP)
+        child::pause(&self.child).map_err(doing("pausing a process under test"))
     }
 
     /// Lets a paused process continue (SIGCONT).
@@ -81,14 +81,7 @@ impl Worker {
     /// # Errors
     /// If it has ended.
     pub fn resume(&self) -> Result<(), ServerError> {
-        self.signal(Signal::CONT)
-    }
-
-    /// True if the process is paused. A signal takes effect shortly after it was sent.
-    pub fn is_paused(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        // The state follows the program's name, which may contain anything.
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+        child::signal(&self.child, Signal::CONT).map_err(doing("resuming a process under test"))
     }
 
     /// Lets the process open files and connections: as many as this one, or none (`RLIMIT_NOFILE`).
@@ -100,7 +93,7 @@ impl Worker {
         let own = getrlimit(Resource::Nofile);
         // Some calls count their descriptors against the limit, so it is not 0.
         let limit = if some { own } else { Rlimit { current: Some(STANDARD), ..own } };
-        let outcome = self.known().and_then(|pid| prlimit(Some(pid), Resource::Nofile, limit));
+        let outcome = prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, limit);
         outcome.map(drop).map_err(|errno| doing("limiting a process under test")(errno.into()))
     }
 
@@ -120,15 +113,6 @@ impl Worker {
         self.child.kill().map_err(doing("killing a process under test"))?;
         self.child.wait().map_err(doing("waiting for a process under test to end"))?;
         Ok(())
-    }
-
-    fn known(&self) -> rustix::io::Result<Pid> {
-        i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)
-    }
-
-    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
-        let outcome = self.known().and_then(|pid| kill_process(pid, signal));
-        outcome.map_err(|errno| doing("signalling a process under test")(errno.into()))
     }
 }
 

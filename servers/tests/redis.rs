@@ -3,6 +3,7 @@
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -86,6 +87,21 @@ fn a_paused_server_answers_only_after_it_resumes() {
         assert_eq!(server.command(&["PING"]).unwrap(), status("PONG"));
     });
     assert!(started.elapsed() >= Duration::from_millis(200));
+}
+
+#[test]
+fn a_paused_server_stands_still() {
+    let server = RedisServer::start().unwrap();
+    let pid = server.pid().unwrap();
+    for _ in 0..50 {
+        server.pause().unwrap();
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let stats =
+            threads.map(|one| fs::read_to_string(one.unwrap().path().join("stat")).unwrap());
+        let stats: Vec<_> = stats.collect();
+        assert!(!stats.is_empty() && stats.iter().all(|stat| stat.contains(") T ")), "{stats:?}");
+        server.resume().unwrap();
+    }
 }
 
 #[test]

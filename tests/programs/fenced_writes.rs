@@ -29,7 +29,7 @@ fn are_refused() -> bool {
     soon(|| postgres.sql("SELECT count(*) > 0 FROM numbers").is_ok_and(|any| any == "t"));
     let second = start(&postgres, &redis);
     second.says("another candidate has the lease");
-    first.signal(Signal::STOP);
+    first.pause();
     let after = second.number("Redis: taken over, token ");
     assert!(after > before);
     first.signal(Signal::CONT);

@@ -89,6 +89,10 @@ impl Program {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
+    pub(crate) fn pause(&self) {
+        tenure_servers::pause(&self.child).unwrap();
+    }
+
     /// Asks it to end, as a container does, and waits for that.
     pub(crate) fn terminate(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);

@@ -58,7 +58,7 @@ async fn a_renewal_by_a_replaced_leader_is_void() {
                 let Reply::At(shown) = observed else { panic!("{observed:?}") };
                 // A pause of the machine may outlast it.
                 let is_extended = shown.incumbent().is_some() || resumed.elapsed() >= ttl;
-                assert!(is_extended, "answered, and not extended");
+                assert!(is_extended, "answered, and not extended: {shown:?}, tenure {seen:?}");
             }
             Ok(other) => panic!("{other:?}"),
             Err(_) => {}

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tenure::store::sqlite::{Sqlite, SqliteError};
 use tenure::store::{Reply, Request, StoreErrorKind};
 
@@ -114,7 +113,7 @@ async fn a_stopped_process_with_a_deleted_log_is_named() {
     let last = past_tenure(&folder.store()).await;
     let mut stopped = Teller::spawn(child::command("processes::idle", &folder.file));
     stopped.reported("idle").expect("it got that far");
-    stopped.signal(Signal::STOP);
+    stopped.pause();
     shown(&store, Request::Observe).await;
     fs::remove_file(folder.beside("-wal")).unwrap();
     refuses(&store, &[Request::Observe], replaced).await;

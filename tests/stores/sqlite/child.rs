@@ -77,6 +77,10 @@ impl Teller {
             .find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()))
     }
 
+    pub(crate) fn pause(&self) {
+        tenure_servers::pause(&self.process).unwrap();
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.process.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();

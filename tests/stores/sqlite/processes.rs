@@ -159,7 +159,7 @@ fn a_stepped_clock_changes_nothing() {
             let now = nanos();
             // After a pause of the machine, the last renewal is old.
             if Duration::from_nanos(now - began) < RENEW_INTERVAL * 7 / 2 {
-                leader.signal(Signal::STOP);
+                leader.pause();
                 own.execute_batch("ROLLBACK").unwrap();
                 break now;
             }

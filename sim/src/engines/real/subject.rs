@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::ChildStdin;
 use std::thread;
-use std::time::Duration;
 
 use tenure_servers::{Preload, Worker};
 use tokio::sync::mpsc::UnboundedSender;
@@ -15,8 +14,6 @@ use crate::trace::Who;
 
 /// The argument by which this program runs as a candidate.
 pub const ARGUMENT: &str = "candidate";
-/// A signal takes effect within that time, or the fault has none.
-const PAUSED_WITHIN: Duration = Duration::from_millis(50);
 
 pub(super) struct Subject {
     pub(super) who: Who,
@@ -74,15 +71,7 @@ impl Subject {
 
     /// Pauses the process. Returns whether it is paused now.
     pub(super) fn pause(&self) -> bool {
-        let began = std::time::Instant::now();
-        let sent = self.worker.pause();
-        while sent.is_ok() && began.elapsed() < PAUSED_WITHIN {
-            if self.worker.is_paused() {
-                return true;
-            }
-            thread::sleep(Duration::from_micros(100));
-        }
-        false
+        self.worker.pause().is_ok()
     }
 
     pub(super) fn resume(&self) {
