@@ -23,6 +23,7 @@ mod real_engine;
 mod redis_differential;
 #[cfg(feature = "turmoil")]
 mod redis_simulated;
+mod register;
 mod report;
 #[cfg(feature = "turmoil")]
 mod services;

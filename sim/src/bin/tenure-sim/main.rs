@@ -26,6 +26,7 @@ mod overload;
 #[cfg(all(test, feature = "real", feature = "turmoil"))]
 mod pages;
 mod plan;
+mod register;
 mod replay;
 mod report;
 mod run;
@@ -93,6 +94,11 @@ enum Command {
     Exhaust(exhaust::ExhaustArguments),
     /// Search every order of events of a driver with two elections, for some steps
     Orders(orders::OrdersArguments),
+    /// Search every order of what reaches a store that compares and swaps, with all its comparisons
+    /// and without each
+    ///
+    /// Exits with 0 if two lead only where a comparison is left out, 1 otherwise.
+    Register(register::RegisterArguments),
     /// Run hundreds of elections of one process at a store that is too slow for them
     ///
     /// Exits with 0 if all properties held, 1 if one did not, 2 if one compared nothing.
@@ -148,6 +154,7 @@ fn dispatch() -> Result<u8, CliError> {
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
         Command::Orders(arguments) => orders::orders(&arguments),
+        Command::Register(arguments) => register::register(&arguments),
         Command::Overload(arguments) => overload::overload(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
         Command::Effects(arguments) => effects::effects(&arguments),

@@ -61,7 +61,6 @@ mod canonical;
 mod judge;
 mod met;
 mod packed;
-mod search;
 mod state;
 mod step;
 mod subject;
@@ -74,12 +73,12 @@ use serde::Serialize;
 use tenure_core::{Candidate, Config, ConfigError};
 
 use crate::judge::properties::PropertyName;
+use crate::search::breadth_first::{self, End, Model};
 use action::Action;
 pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK, Ttl};
 use judge::Broken;
 use met::Seen;
 use packed::{Packed, Parts};
-use search::{End, Model};
 use state::State;
 use step::Step;
 use subject::Subject;
@@ -161,7 +160,7 @@ pub(crate) fn run_as<S: Subject>(
     jobs: usize,
 ) -> Result<Report, ConfigError> {
     let election = Election::<S>::new(*bounds, config);
-    let found = search::search(&election, limit, jobs);
+    let found = breadth_first::search(&election, u32::MAX, limit, jobs);
     let (met, unmet) = found.seen.split(bounds.allowed());
     let outcome = match found.end {
         End::Complete => Outcome::Complete,

@@ -5,10 +5,10 @@ use tenure_core::Wish;
 use super::action::Action;
 use super::judge::Broken;
 use super::met::Seen;
-use super::search::Model;
 use super::state::{Body, Message, State};
 use super::subject::{Subject, node_of};
 use super::{Election, TraceStep, Violation};
+use crate::search::breadth_first::Model;
 
 /// Takes the steps of the path again, and describes each.
 pub(super) fn describe<S: Subject>(

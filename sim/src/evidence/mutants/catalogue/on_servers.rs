@@ -94,7 +94,7 @@ pub(in super::super) fn on_servers(mutant: &str) -> Option<Chase> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Arena, all, guards};
+    use super::super::super::{all, guards};
     use super::*;
 
     #[test]
@@ -114,6 +114,7 @@ mod tests {
     fn each_store_has_a_mutant_whose_faults_it_can_have() {
         use crate::engines::Engine;
         use crate::engines::real::Target;
+        use crate::evidence::mutants::Arena;
         use crate::plan::FaultKind;
 
         let chases: Vec<_> = all().filter_map(|mutant| mutant.chase_in(Arena::Real)).collect();

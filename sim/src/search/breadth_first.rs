@@ -69,29 +69,30 @@ pub(super) enum End<M: Model> {
     Broken { from: M::State, actions: Vec<M::Action>, broken: M::Broken },
 }
 
-/// Examines every state, and stops early once there are `limit` states.
-pub(super) fn search<M: Model>(model: &M, limit: u64, jobs: usize) -> Found<M> {
+/// Examines every state to which so many steps lead, and stops early once there are `limit` states.
+pub(super) fn search<M: Model>(model: &M, steps: u32, limit: u64, jobs: usize) -> Found<M> {
     let mut search =
         Search { model, jobs: jobs.max(1), visited: Visited::default(), transitions: 0 };
     let mut seen = M::Seen::default();
     let mut level = search.initial_level();
-    let len = |level: &[Batch<M>]| level.iter().map(Vec::len).sum::<usize>();
-    let (mut depth, mut widest) = (0, len(&level));
+    let (mut depth, mut widest) = (0, search.visited.len());
     let end = loop {
-        let next = match search.level(level, limit, &mut seen) {
+        let (before, is_last) = (search.visited.len(), depth + 1 >= steps);
+        let next = match search.level(level, is_last, limit, &mut seen) {
             Level::Next(next) => next,
             Level::Cut => break End::Cut,
             Level::Broken(parent, action, broken) => break search.path_to(parent, action, broken),
         };
-        if next.is_empty() {
+        let new = search.visited.len() - before;
+        depth += u32::from(new > 0);
+        widest = widest.max(new);
+        if is_last || new == 0 {
             break End::Complete;
         }
-        depth += 1;
-        widest = widest.max(len(&next));
         level = next;
     };
     let (states, transitions) = (search.visited.len(), search.transitions);
-    Found { states, transitions, depth, widest: widest as u64, end, seen }
+    Found { states, transitions, depth, widest, end, seen }
 }
 
 struct Search<'a, M> {
@@ -132,9 +133,16 @@ impl<M: Model> Search<'_, M> {
         vec![level]
     }
 
-    /// Examines the states of one level. Each batch is dropped once it was examined, because states
+    /// Examines the states of one level, and keeps those of the next one unless this is the last.
+    /// Each batch is dropped once it was examined, because states
     /// take most of the memory.
-    fn level(&mut self, level: Vec<Batch<M>>, limit: u64, seen: &mut M::Seen) -> Level<M> {
+    fn level(
+        &mut self,
+        level: Vec<Batch<M>>,
+        is_last: bool,
+        limit: u64,
+        seen: &mut M::Seen,
+    ) -> Level<M> {
         let mut next: Vec<Batch<M>> = Vec::new();
         let mut common: Vec<M::Common> = Vec::new();
         common.resize_with(self.jobs, M::Common::default);
@@ -150,7 +158,8 @@ impl<M: Model> Search<'_, M> {
                 }
                 reached.push(part.reached);
             }
-            for new in self.visited.insert(reached, self.jobs) {
+            let new = self.visited.insert(reached, self.jobs);
+            for new in new.into_iter().filter(|_| !is_last) {
                 match next.last_mut() {
                     Some(last) if last.len() < BATCH => last.push(new),
                     _ => next.push(vec![new]),

@@ -58,7 +58,7 @@ impl Model for Grid {
 fn each_state_and_step_is_counted_once() {
     let grid = Grid { columns: 300, rows: 200, forbidden: None };
     for jobs in [1, 2, 3] {
-        let found = search(&grid, u64::MAX, jobs);
+        let found = search(&grid, u32::MAX, u64::MAX, jobs);
         assert!(matches!(found.end, End::Complete));
         assert_eq!(found.states, 300 * 200);
         assert_eq!(found.transitions, 299 * 200 + 300 * 199);
@@ -69,7 +69,7 @@ fn each_state_and_step_is_counted_once() {
 #[test]
 fn violations_are_shortest_on_any_number_of_threads() {
     let grid = Grid { columns: 50, rows: 50, forbidden: Some((7, 3)) };
-    let paths = [1, 2, 5].map(|jobs| match search(&grid, u64::MAX, jobs).end {
+    let paths = [1, 2, 5].map(|jobs| match search(&grid, u32::MAX, u64::MAX, jobs).end {
         End::Broken { from, actions, broken } => {
             assert_eq!((from, broken), ((0, 0), (7, 3)));
             assert_eq!(actions.len(), 10);
@@ -84,7 +84,16 @@ fn violations_are_shortest_on_any_number_of_threads() {
 #[test]
 fn a_limit_cuts_the_search_short() {
     let grid = Grid { columns: 300, rows: 200, forbidden: Some((299, 199)) };
-    let found = search(&grid, 1_000, 2);
+    let found = search(&grid, u32::MAX, 1_000, 2);
     assert!(matches!(found.end, End::Cut));
     assert!(found.states >= 1_000 && found.states < 2_000);
+}
+
+#[test]
+fn a_number_of_steps_ends_the_search() {
+    let grid = Grid { columns: 300, rows: 200, forbidden: Some((7, 3)) };
+    let found = search(&grid, 9, u64::MAX, 2);
+    assert!(matches!(found.end, End::Complete));
+    assert_eq!((found.depth, found.states), (9, (1..=10).sum()));
+    assert!(matches!(search(&grid, 10, u64::MAX, 2).end, End::Broken { .. }));
 }
