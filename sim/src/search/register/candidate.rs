@@ -178,7 +178,7 @@ impl Candidate {
         self.mark.and_then(|(_, since)| since).into_iter().chain(past)
     }
 
-    /// What began then or before is long ago.
+    /// Lets time pass, so that whatever began then or before is long ago.
     pub(super) fn waits(&mut self, until: u8) {
         let is_over = |at: u8| at <= until;
         for since in

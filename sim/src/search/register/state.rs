@@ -20,8 +20,8 @@ pub(super) enum Step {
     Asks(usize),
     /// A statement arrives, for the first time or again; its answer arrives as well, or is lost.
     Arrives { statement: usize, answered: bool },
-    /// What has been watched since that time was watched for long enough, and a claim from before
-    /// it is over.
+    /// Time passes: whatever was watched since then was watched for long enough, and a claim from
+    /// before that is over.
     Waits(u8),
     /// All rows are lost.
     Loses,
